@@ -1,0 +1,211 @@
+"""Every refusal a client can see: its status, its words, and its three shapes.
+
+A refusal is a type with its status, so that no endpoint chooses one.  The
+envelope is the one that OpenAI clients parse, with llama-swap's `src` added.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+Header = tuple[bytes, bytes]
+
+_KINDS: dict[int, tuple[str, str]] = {
+    400: ("invalid_request_error", "bad_request"),
+    401: ("authentication_error", "unauthorized"),
+    403: ("authentication_error", "forbidden"),
+    404: ("invalid_request_error", "not_found"),
+    409: ("invalid_request_error", "conflict"),
+    429: ("rate_limit_error", "rate_limit_exceeded"),
+    502: ("server_error", "bad_gateway"),
+    503: ("server_error", "service_unavailable"),
+    504: ("server_error", "gateway_timeout"),
+}
+
+
+def kind_of(status: int) -> tuple[str, str]:
+    """Return the OpenAI `type` and `code` that go with a status (http contract, section 20)."""
+    if status in _KINDS:
+        return _KINDS[status]
+    if 400 <= status < 500:
+        return ("invalid_request_error", "invalid_request")
+    return ("server_error", "internal_error")
+
+
+class Refusal(Exception):
+    """A request that is answered by us, with an error, instead of by an upstream.
+
+    Args:
+        message: what went wrong, for a person; no paths, no environment.
+        retry_after: seconds after which trying again makes sense, or None.
+    """
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str | None] = None  # overrides the one that goes with the status
+    always_json: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after = retry_after
+
+    def headers(self) -> tuple[Header, ...]:
+        """Return the headers that belong to this refusal besides its content type."""
+        if self.retry_after is None:
+            return ()
+        return ((b"Retry-After", str(self.retry_after).encode()),)
+
+
+class BadRequest(Refusal):
+    """The request cannot be understood."""
+
+    status = 400
+
+
+class NoModel(Refusal):
+    """No model name could be found in the request."""
+
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("no model id could be identified")
+
+
+class UnknownModel(Refusal):
+    """The name is neither a model nor an alias."""
+
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("no router for requested model")
+
+
+class ModelNotFound(Refusal):
+    """A path names a model that does not exist."""
+
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("model not found")
+
+
+class NotLoaded(Refusal):
+    """This kind of request may not start a model, and the model is not ready."""
+
+    status = 409
+
+
+class TooManyRequests(Refusal):
+    """`concurrencyLimit` requests of this model are already waiting or running."""
+
+    status = 429
+    code = "concurrency_limit"
+    always_json = True
+
+    def __init__(self) -> None:
+        super().__init__("Too many requests", retry_after=1)
+
+
+class LoadRefused(Refusal):
+    """The model that the request needs could not be loaded.
+
+    Args:
+        why: one line, the cause.
+        output: the child's last lines, oldest first.
+    """
+
+    status = 500
+
+    def __init__(self, why: str, output: Sequence[str] = ()) -> None:
+        super().__init__(f"unspecific error: {with_output(why, output)}")
+
+
+class ModelFailing(Refusal):
+    """The model failed to load several times in a row; nothing is evicted for it for a while."""
+
+    status = 503
+
+    def __init__(self, model: str, why: str, output: Sequence[str], retry_after: int) -> None:
+        words = f"model {model} keeps failing to load: {with_output(why, output)}"
+        super().__init__(words, retry_after=retry_after)
+
+
+class ModelUnloaded(Refusal):
+    """Somebody unloaded the model while this request waited for it."""
+
+    status = 500
+
+    def __init__(self) -> None:
+        super().__init__("unspecific error: group: model unloaded")
+
+
+class ShuttingDown(Refusal):
+    """The daemon is stopping; another one may take over in a moment."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("llamaswap is shutting down", retry_after=5)
+
+
+class NotReady(Refusal):
+    """The model's process went away between its grant and its use."""
+
+    status = 503
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"[{model}] process is not ready")
+
+
+class UpstreamUnreachable(Refusal):
+    """The upstream gave no response: refused, reset, timed out or nonsense."""
+
+    status = 502
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A refusal as bytes for the wire."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes
+
+
+def render(refusal: Refusal, accept: str = "") -> Rendered:
+    """Shape a refusal as the client likes it: JSON, plain text or a small page.
+
+    The choice is a plain substring test of the `Accept` header, text before
+    HTML before JSON, as in llama-swap.
+    """
+    kind, body = "application/json", envelope(refusal)
+    if not refusal.always_json:
+        if "text/plain" in accept:
+            kind, body = "text/plain", f"llama-swap: {refusal.message}".encode("utf-8", "replace")
+        elif "text/html" in accept:
+            kind, body = "text/html", _page(refusal.message)
+    return Rendered(refusal.status, ((b"Content-Type", kind.encode()), *refusal.headers()), body)
+
+
+def envelope(refusal: Refusal) -> bytes:
+    """Return the JSON error envelope, without a newline at its end."""
+    kind, code = kind_of(refusal.status)
+    error = {"message": refusal.message, "type": kind, "param": None, "code": refusal.code or code}
+    return json.dumps({"src": "llama-swap", "error": error}, separators=(",", ":")).encode()
+
+
+def with_output(why: str, output: Sequence[str]) -> str:
+    """Join a cause with the last lines of a child's output."""
+    if not output:
+        return why
+    return f"{why}; its last output: {' | '.join(output)}"
+
+
+def _page(message: str) -> bytes:
+    return f"<html><body><h1>llama-swap</h1><p>{html.escape(message)}</p></body></html>".encode(
+        "utf-8", "replace"
+    )

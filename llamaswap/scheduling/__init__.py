@@ -1,0 +1,1 @@
+"""Who goes next, and what must be unloaded first.  Values in, values out."""

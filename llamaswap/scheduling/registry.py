@@ -1,0 +1,28 @@
+"""Which scheduler and which planner a configuration asks for.  A new one is a line here."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from llamaswap.config.model import Config, SchedulerName
+from llamaswap.scheduling.fifo import FifoScheduler
+from llamaswap.scheduling.groups import GroupPlanner
+from llamaswap.scheduling.serial import SerialScheduler
+from llamaswap.scheduling.vocabulary import MakeRoom, Scheduler
+
+
+def make_planner(config: Config) -> MakeRoom:
+    """Return the eviction planner that the configuration asks for."""
+    return GroupPlanner(config.groups).make_room
+
+
+def make_scheduler(config: Config) -> Scheduler:
+    """Return a fresh scheduler with an empty queue."""
+    make_room = make_planner(config)
+    match config.scheduler.use:
+        case SchedulerName.SERIAL:
+            return SerialScheduler(config.scheduler.serial, config.models, make_room)
+        case SchedulerName.FIFO:
+            return FifoScheduler(config.scheduler.fifo_priority, config.models, make_room)
+        case _ as unknown:
+            assert_never(unknown)

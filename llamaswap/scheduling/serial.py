@@ -1,0 +1,224 @@
+"""Pick the next request for a box that runs one job at a time.
+
+Pure: time comes in as an argument and choices go out as values.  What a
+choice does to the world is `llamaswap.dispatch`'s business.
+
+The pick is the dispatch: it happens in the very event that frees the box, and
+the load that the winner needs, if any, belongs to its job.  Jobs are never
+preempted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from llamaswap.config.model import ModelConfig, SerialSettings
+from llamaswap.errors import LoadRefused, ModelFailing, ModelUnloaded, ShuttingDown, TooManyRequests
+from llamaswap.scheduling.backoff import Backoff
+from llamaswap.scheduling.limits import ConcurrencyLimits
+from llamaswap.scheduling.score import Formula, format_thousandths, waited_us
+from llamaswap.scheduling.vocabulary import (
+    MICROSECONDS,
+    Decision,
+    Dispatch,
+    Facts,
+    Load,
+    MakeRoom,
+    QueueView,
+    Refuse,
+    Serve,
+    Stop,
+    Term,
+    Ticket,
+    Verdict,
+    band_of,
+)
+from llamaswap.scheduling.waiting import WaitingRoom
+
+
+class SerialScheduler:
+    """One job at a time, best score first.
+
+    Args:
+        settings: the two knobs of the score.
+        models: every local model, for the limits that the configuration sets.
+        make_room: the eviction planner; it decides what stays loaded beside a job.
+    """
+
+    bypass_when_resident = True
+
+    def __init__(
+        self, settings: SerialSettings, models: Mapping[str, ModelConfig], make_room: MakeRoom
+    ) -> None:
+        self._formula = Formula.of(settings)
+        self._waiting = WaitingRoom(self._formula)
+        self._make_room = make_room
+        self._limits = ConcurrencyLimits(models, default=None)
+        self._backoff = Backoff()
+        self._job: Ticket | None = None
+        self._job_loads = False
+        self._unclaimed: str | None = None  # a model that still loads although its job's client left
+        self._closed = False
+
+    def arrived(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
+        """Refuse the ticket, let it wait, or dispatch it at once when the box is free."""
+        if self._closed:
+            return (Refuse(ticket, ShuttingDown()),)
+        failing = self._backoff.refusal(ticket.model, facts.now)
+        if failing is not None:
+            return (Refuse(ticket, failing),)
+        if not self._limits.take(ticket.model):
+            return (Refuse(ticket, TooManyRequests()),)
+        self._waiting.add(ticket)
+        return self._pick(facts)
+
+    def cancelled(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
+        """Forget a waiting ticket, or free the box of a job whose client left.
+
+        A load under way goes on unclaimed until the next pick joins or ends it.
+        """
+        if self._job == ticket:
+            if self._job_loads:
+                self._unclaimed = ticket.model
+            return self._free(ticket, facts)
+        if ticket in self._waiting:
+            self._waiting.remove(ticket)
+            self._limits.give_back(ticket.model)
+        return ()
+
+    def loaded(self, model: str, facts: Facts) -> Sequence[Decision]:
+        """Let the job that needed this load talk to its upstream."""
+        self._backoff.succeeded(model)
+        if self._unclaimed == model:
+            self._unclaimed = None
+        if self._job is None or not self._job_loads or self._job.model != model:
+            return ()
+        self._job_loads = False
+        return (Serve(self._job),)
+
+    def load_failed(self, model: str, why: str, output: Sequence[str], facts: Facts) -> Sequence[Decision]:
+        """Refuse the job that needed the load; after the third failure in a row, all that wait for it.
+
+        A report about a load that was ended meanwhile says nothing about the model.
+        """
+        job = self._job if self._job_loads else None
+        if job is not None and job.model == model:
+            self._backoff.failed(model, why, output, facts.now)
+            decisions = self._refuse_if_failing(model, facts)
+            refusal = self._backoff.refusal(model, facts.now) or LoadRefused(why, output)
+            return [*decisions, Refuse(job, refusal), *self._free(job, facts)]
+        if self._unclaimed == model:
+            self._unclaimed = None  # the box is free, so nobody waits
+            self._backoff.failed(model, why, output, facts.now)
+        return ()
+
+    def released(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
+        """Free the box: the upstream's response has ended."""
+        return self._free(ticket, facts) if self._job == ticket else ()
+
+    def unloaded(self, models: frozenset[str], facts: Facts) -> Sequence[Decision]:
+        """Fail the job that was loading one of these models; its waiting tickets keep waiting."""
+        if self._unclaimed in models:
+            self._unclaimed = None
+        job = self._job
+        if job is None or not self._job_loads or job.model not in models:
+            return ()
+        return (Refuse(job, ModelUnloaded()), *self._free(job, facts))
+
+    def closing(self, facts: Facts) -> Sequence[Decision]:
+        """Refuse everybody who waits; the running job keeps its grace."""
+        self._closed = True
+        return [self._refuse_waiting(ticket, ShuttingDown()) for ticket in tuple(self._waiting)]
+
+    def resident(self, model: str, facts: Facts) -> bool:
+        """Return whether the model could serve now without a start and without an eviction."""
+        return model in facts.ready and not self._make_room(model, facts.running)
+
+    def wanted(self, model: str) -> bool:
+        """Return whether a ticket for this model waits, loads or runs."""
+        held = self._job is not None and self._job.model == model
+        return held or bool(self._waiting.count(model))
+
+    def view(self, now: float) -> QueueView:
+        """Return depth and oldest wait of each band, and the job."""
+        jobs = (self._job,) if self._job is not None else ()
+        return QueueView(bands=self._waiting.band_view(now), jobs=jobs)
+
+    def _refuse_if_failing(self, model: str, facts: Facts) -> list[Decision]:
+        """Refuse everybody who waits for a closed model, each with an error of its own to raise."""
+        decisions: list[Decision] = []
+        for ticket in self._waiting.of(model):
+            failing = self._backoff.refusal(model, facts.now)
+            if failing is not None:
+                decisions.append(self._refuse_waiting(ticket, failing))
+        return decisions
+
+    def _refuse_waiting(self, ticket: Ticket, refusal: ModelFailing | ShuttingDown) -> Refuse:
+        self._waiting.remove(ticket)
+        self._limits.give_back(ticket.model)
+        return Refuse(ticket, refusal)
+
+    def _free(self, job: Ticket, facts: Facts) -> Sequence[Decision]:
+        self._limits.give_back(job.model)
+        self._job = None
+        self._job_loads = False
+        return self._pick(facts)
+
+    def _pick(self, facts: Facts) -> Sequence[Decision]:
+        """Dispatch the best-scoring ticket if the box is free and somebody waits."""
+        if self._job is not None or self._closed or not len(self._waiting):
+            return ()
+        resident = frozenset(model for model in self._waiting.models() if self.resident(model, facts))
+        ticket = self._waiting.best(resident)
+        verdict = self._verdict(ticket, resident, facts)
+        self._waiting.remove(ticket)
+        self._job = ticket
+        if ticket.model in resident:
+            return (*self._end_unclaimed(ticket.model, facts), Dispatch(ticket, verdict), Serve(ticket))
+        self._job_loads = True
+        return (Dispatch(ticket, verdict), *self._load(ticket.model, facts))
+
+    def _load(self, model: str, facts: Facts) -> Sequence[Decision]:
+        """Join the unclaimed load if it is this model's; otherwise start one, ending the other."""
+        unclaimed, self._unclaimed = self._unclaimed, None
+        if unclaimed == model:
+            return ()
+        evict = self._make_room(model, facts.running)
+        if unclaimed is not None and unclaimed not in facts.ready:
+            evict |= {unclaimed}
+        return (Load(model, evict),)
+
+    def _end_unclaimed(self, picked: str, facts: Facts) -> Sequence[Decision]:
+        """End a load that nobody wants now that the box has another job."""
+        unclaimed, self._unclaimed = self._unclaimed, None
+        if unclaimed is None or unclaimed == picked or unclaimed in facts.ready:
+            return ()
+        return (Stop(frozenset({unclaimed})),)
+
+    def _verdict(self, ticket: Ticket, resident: frozenset[str], facts: Facts) -> Verdict:
+        band = band_of(ticket.priority)
+        waited = waited_us(ticket, facts.now)
+        thousandths = self._formula.thousandths(ticket, facts.now, resident=ticket.model in resident)
+        score = format_thousandths(thousandths)
+        return Verdict(
+            priority=ticket.priority,
+            band=band,
+            waited=waited / MICROSECONDS,
+            score=score,
+            changed_by=self._changed_by(ticket, resident),
+            metadata={
+                "serial_priority": str(ticket.priority),
+                "serial_band": band.value,
+                "serial_score": score,
+                "serial_queue_wait_ms": str(waited // 1000),
+            },
+        )
+
+    def _changed_by(self, ticket: Ticket, resident: frozenset[str]) -> frozenset[Term]:
+        """Return the terms without which the same formula would have picked another ticket."""
+        changed = set()
+        if self._waiting.best_without_aging(resident) != ticket:
+            changed.add(Term.AGING)
+        if self._waiting.best_without_affinity() != ticket:
+            changed.add(Term.SWAP_AFFINITY)
+        return frozenset(changed)

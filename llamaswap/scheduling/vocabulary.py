@@ -1,0 +1,179 @@
+"""The words of the scheduler: tickets and facts come in, decisions go out.
+
+Everything here is a value.  Nothing here decides, and nothing here knows how
+a decision is carried out; that is `llamaswap.dispatch`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from llamaswap.errors import Refusal
+
+MICROSECONDS = 1_000_000
+
+
+class Band(StrEnum):
+    """The three kinds of intent; every metric of the scheduler is labelled by one."""
+
+    INTERACTIVE = "interactive"  # priority >= 100
+    NORMAL = "normal"  # 0 <= priority < 100
+    BATCH = "batch"  # priority < 0
+
+
+BAND_ANCHORS: Mapping[Band, int] = {Band.INTERACTIVE: 100, Band.NORMAL: 0, Band.BATCH: -100}
+
+
+def band_of(priority: int) -> Band:
+    """Return the band of the highest anchor (100, 0) that is not above `priority`, or BATCH."""
+    if priority >= BAND_ANCHORS[Band.INTERACTIVE]:
+        return Band.INTERACTIVE
+    if priority >= BAND_ANCHORS[Band.NORMAL]:
+        return Band.NORMAL
+    return Band.BATCH
+
+
+class Term(StrEnum):
+    """The terms of the score that can change who goes next."""
+
+    AGING = "aging"
+    SWAP_AFFINITY = "swap_affinity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """One request that waits for, or holds, the box."""
+
+    number: int  # unique and growing: the arrival order, and the tie-break
+    model: str  # a real model id
+    priority: int  # the caller's, any integer; higher is more urgent
+    arrived: float  # seconds on the clock that `Facts.now` reads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the world looked like when an event was taken up: input to choosing, no permission to act."""
+
+    now: float  # seconds, monotonic
+    running: frozenset[str] = frozenset()  # models whose child is not stopped: starting, ready, stopping
+    ready: frozenset[str] = frozenset()  # models that answer now; a subset of `running`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Why a request went when it did."""
+
+    priority: int  # what it was ordered by
+    band: Band
+    waited: float  # seconds from arrival to dispatch, never negative; the load is not in it
+    score: str  # what it won with, at most three decimals, no exponent; '' where nothing is scored
+    changed_by: frozenset[Term] = frozenset()  # the terms without which another ticket would have gone
+    metadata: Mapping[str, str] = field(default_factory=dict)  # for the activity row
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The ticket leaves the waiting room now: the box is its, its load included."""
+
+    ticket: Ticket
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Stop `evict`, then make `model` ready; `loaded` or `load_failed` says how it ended."""
+
+    model: str
+    evict: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """The model of this dispatched ticket is ready: let it talk to its upstream."""
+
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End these models, a load under way included; nobody waits for it."""
+
+    models: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The ticket is gone from the scheduler; its caller gets this answer."""
+
+    ticket: Ticket
+    refusal: Refusal
+
+
+Decision = Dispatch | Load | Serve | Stop | Refuse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandView:
+    """The waiting tickets of one band, at one moment."""
+
+    depth: int
+    oldest_wait: float  # seconds; 0 when none waits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """The scheduler at one moment; a snapshot, never acted on."""
+
+    bands: Mapping[Band, BandView]  # all three, always
+    jobs: tuple[Ticket, ...]  # dispatched and not yet ended
+
+
+MakeRoom = Callable[[str, frozenset[str]], frozenset[str]]
+"""`make_room(target, running)`: the models of `running` that must stop before `target` may run.
+
+A pure question, asked often: it logs nothing and changes nothing.
+"""
+
+
+class Scheduler(Protocol):
+    """Who goes next.  Events in, decisions out; owns its queue, touches nothing else.
+
+    Decisions are to be carried out in order.  Every ticket that arrived is
+    either waiting, dispatched, refused or cancelled, and never two of these.
+    """
+
+    bypass_when_resident: bool
+    """Whether calls that only look (GET, HEAD, counting) may use a resident model without a ticket."""
+
+    def arrived(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
+        """A request wants `ticket.model`."""
+
+    def cancelled(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
+        """The client of a waiting, loading or running ticket is gone; its upstream connection too."""
+
+    def loaded(self, model: str, facts: Facts) -> Sequence[Decision]:
+        """A `Load` ended well."""
+
+    def load_failed(self, model: str, why: str, output: Sequence[str], facts: Facts) -> Sequence[Decision]:
+        """A `Load` ended badly; `why` is one line, `output` the child's last lines."""
+
+    def released(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
+        """The upstream's response to a served ticket has ended, or failed."""
+
+    def unloaded(self, models: frozenset[str], facts: Facts) -> Sequence[Decision]:
+        """Somebody told us to stop these models; loads of them are already ended."""
+
+    def closing(self, facts: Facts) -> Sequence[Decision]:
+        """The daemon stops: nobody is dispatched any more."""
+
+    def resident(self, model: str, facts: Facts) -> bool:
+        """Return whether the model is ready and would need neither a start nor an eviction to serve."""
+
+    def wanted(self, model: str) -> bool:
+        """Return whether a ticket for this model waits, loads or runs."""
+
+    def view(self, now: float) -> QueueView:
+        """Return a snapshot for metrics and pages."""

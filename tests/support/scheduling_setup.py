@@ -1,0 +1,51 @@
+"""Boxes ready to use: each scheduler with its planner, and the configurations that tests need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from llamaswap.config.model import GroupConfig, ModelConfig, SerialSettings
+from llamaswap.scheduling.fifo import FifoScheduler
+from llamaswap.scheduling.groups import GroupPlanner
+from llamaswap.scheduling.serial import SerialScheduler
+from support.scheduling_box import Box
+
+
+def models_named(names: Iterable[str], limits: Mapping[str, int] | None = None) -> dict[str, ModelConfig]:
+    """Return a model for each name, with the concurrency limits that are given."""
+    return {name: ModelConfig(id=name, concurrency_limit=(limits or {}).get(name, 0)) for name in names}
+
+
+def rivals(names: Iterable[str]) -> tuple[GroupConfig, ...]:
+    """Return one group whose members evict each other."""
+    return (GroupConfig(id="(default)", members=tuple(sorted(names))),)
+
+
+def serial_box(
+    names: Iterable[str] = "AB",
+    *,
+    groups: Sequence[GroupConfig] | None = None,
+    limits: Mapping[str, int] | None = None,
+    divisor: float = 60.0,
+    bonus: int = 10,
+) -> Box:
+    """Return a box under the serial scheduler; without `groups` its models evict each other."""
+    names = tuple(names)
+    make_room = GroupPlanner(rivals(names) if groups is None else groups).make_room
+    settings = SerialSettings(aging_divisor=divisor, swap_affinity_bonus=bonus)
+    scheduler = SerialScheduler(settings, models_named(names, limits), make_room)
+    return Box(scheduler, make_room, one_job=True)
+
+
+def fifo_box(
+    names: Iterable[str] = "AB",
+    *,
+    groups: Sequence[GroupConfig] | None = None,
+    limits: Mapping[str, int] | None = None,
+    priorities: Mapping[str, int] | None = None,
+) -> Box:
+    """Return a box under the fifo scheduler; without `groups` its models evict each other."""
+    names = tuple(names)
+    make_room = GroupPlanner(rivals(names) if groups is None else groups).make_room
+    scheduler = FifoScheduler(priorities or {}, models_named(names, limits), make_room)
+    return Box(scheduler, make_room, one_job=False)
