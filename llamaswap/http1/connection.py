@@ -1,0 +1,377 @@
+"""One client connection: bytes to exchanges, strictly one after the other.
+
+Owns the connection's states and deadlines, and the coroutine that answers the
+exchange in progress.  What an answer looks like is the exchange's affair; which
+connections there are, the server's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+from typing import Protocol as Seam
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from typing_extensions import override
+
+from llamaswap.http1.body import Intake
+from llamaswap.http1.deadline import Deadline
+from llamaswap.http1.exchange import ClientGone, Exchange, Tunnel
+from llamaswap.http1.framing import Framing
+from llamaswap.http1.heads import format_response
+from llamaswap.http1.outlet import Outlet, SocketOutlet, StreamTransport, open_outlet, set_tcp_options
+from llamaswap.http1.parsing import HeadBuffer, Malformed, ParsedRequest, parse_request
+
+Handler = Callable[[Exchange], Coroutine[Any, Any, None]]
+
+_TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
+
+# How long a client that was refused may go on sending before it is cut: closing
+# with its bytes unread would reset the connection and take our answer with it.
+LINGER_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one connection may cost."""
+
+    head_bytes: int = 65536  # request line and fields of one request
+    head_seconds: float = 30.0  # from a head's first byte to its last
+    idle_seconds: float = 120.0  # between requests, and without progress of an answer being drained
+    pipeline_bytes: int = 65536  # taken ahead of need, before reading is paused
+
+
+class Owner(Seam):
+    """What a connection needs of the server it belongs to."""
+
+    handler: Handler
+    clock: IReactorTime
+    limits: Limits
+    closing: bool  # no connection takes another request
+
+    def date(self) -> bytes:
+        """Now, as the Date field has it."""
+
+    def opened(self, connection: ServerConnection) -> None:
+        """A connection begins."""
+
+    def closed(self, connection: ServerConnection) -> None:
+        """A connection is lost."""
+
+
+class _State(Enum):
+    OPEN = auto()  # takes requests
+    TUNNEL = auto()  # upgraded: bytes both ways
+    CLOSING = auto()  # takes nothing more; what was written is still sent
+
+
+class ServerConnection(Protocol):
+    """One client connection."""
+
+    _log = Logger()
+
+    transport: StreamTransport
+    outlet: Outlet
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._limits = owner.limits
+        self._state = _State.OPEN
+        self._heads = HeadBuffer(self._limits.head_bytes)
+        self._deadline = Deadline(owner.clock, self._expired)
+        self._exchange: Exchange | None = None  # the one in progress
+        self._task: Deferred[None] | None = None  # its handler
+        self._tunnel: Tunnel | None = None
+        self._held = b""  # came behind the request in progress
+        self._advancing = False
+        self._reading_paused = False
+        self._client_host = ""
+
+    # What Twisted calls.
+
+    @override
+    def connectionMade(self) -> None:
+        self.outlet = open_outlet(self.transport, self._drained)
+        self._client_host = _host_text(self.transport.getPeer())
+        set_tcp_options(self.transport)
+        self._owner.opened(self)
+        self._deadline.set(self._limits.idle_seconds)
+
+    @override
+    def dataReceived(self, data: bytes) -> None:
+        exchange = self._exchange
+        if self._state is not _State.OPEN:
+            if self._tunnel is not None:
+                self._tunnel.client_data(data)
+        elif exchange is not None and not exchange.intake.complete:
+            self._take_body(exchange, data)
+        elif exchange is not None or self.outlet.buffered or self._held:
+            self._hold(data)
+        else:
+            self._held = data
+            self._advance()
+
+    @override
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._state = _State.CLOSING
+        self._deadline.stop()
+        self.outlet.stopProducing()
+        self._owner.closed(self)
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None and not exchange.finished:
+            exchange.lost()
+            self._cancel()
+        self._tunnel = None
+
+    # What the exchange calls (`exchange.Line`).
+
+    def date(self) -> bytes:
+        """Now, as the Date field has it."""
+        return self._owner.date()
+
+    def closing(self) -> bool:
+        """Whether this connection ends with the exchange in progress."""
+        return self._owner.closing
+
+    def ended(self, exchange: Exchange) -> None:
+        """The response is complete: start the next request, or close."""
+        self._exchange = self._task = None
+        if self._state is _State.TUNNEL:
+            self._close()
+        elif not exchange.keep_alive or self._owner.closing:
+            if exchange.intake.complete:
+                self._close()
+            else:
+                self._linger()
+        else:
+            self._deadline.set(self._limits.idle_seconds)
+            self._advance()
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._state = _State.CLOSING
+        self._deadline.clear()
+        self.outlet.stopProducing()
+        self.transport.abortConnection()
+
+    def take_over(self, tunnel: Tunnel) -> None:
+        """Hand the connection's bytes to `tunnel` from now on, with those that came already."""
+        self._state = _State.TUNNEL
+        self._tunnel = tunnel
+        held, self._held = self._held, b""
+        self.resume_reading()
+        if held:
+            tunnel.client_data(held)
+
+    def pause_reading(self) -> None:
+        """Take nothing from the client until `resume_reading`."""
+        if not self._reading_paused:
+            self._reading_paused = True
+            self.transport.pauseProducing()
+
+    def resume_reading(self) -> None:
+        """Take what the client sends, unless too much of it waits already."""
+        if self._reading_paused and len(self._held) <= self._limits.pipeline_bytes:
+            self._reading_paused = False
+            self.transport.resumeProducing()
+
+    # What its owner calls.
+
+    def close_when_idle(self) -> None:
+        """Close now if nothing is under way; otherwise the end of the exchange does it."""
+        if self._exchange is None and self._state is _State.OPEN and not self._heads.begun:
+            self._close()
+
+    def cut(self) -> None:
+        """Drop the connection; the handler of an exchange in progress is cancelled."""
+        self.transport.abortConnection()
+
+    # Bytes to requests.
+
+    def _advance(self) -> None:
+        """Begin exchanges until one stays in progress or the bytes run out.
+
+        A loop, because an exchange may end within its beginning: a client that
+        pipelines a thousand requests must not be answered a thousand calls deep.
+        """
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while (
+                self._held
+                and self._exchange is None
+                and self._state is _State.OPEN
+                and not self.outlet.buffered
+            ):
+                data, self._held = self._held, b""
+                self._take_head(data)
+        finally:
+            self._advancing = False
+        if self._reading_paused:
+            self.resume_reading()
+
+    def _take_head(self, data: bytes) -> None:
+        begun = self._heads.begun
+        try:
+            found = self._heads.feed(data)
+            if found is None:
+                if self._heads.begun and not begun:
+                    self._deadline.set(self._limits.head_seconds)
+                return
+            parsed = parse_request(found[0])
+            self._begin(parsed, found[1])
+        except Malformed as error:
+            self._refuse(error)
+
+    def _begin(self, parsed: ParsedRequest, rest: bytes) -> None:
+        framing = Framing.CHUNKED if parsed.chunked else Framing.LENGTH if parsed.length else Framing.NONE
+        intake = Intake(framing, parsed.length)
+        if rest:
+            rest = intake.feed(rest)
+        exchange = Exchange(
+            self,
+            parsed.head,
+            intake,
+            client_host=self._client_host,
+            received=self._owner.clock.seconds(),
+            keep_alive=parsed.keep_alive,
+            expects_continue=parsed.expects_continue,
+        )
+        self._deadline.clear()
+        self._exchange = exchange
+        if rest:
+            self._hold(rest)
+        task = Deferred.fromCoroutine(self._owner.handler(exchange))
+        if self._exchange is exchange:
+            self._task = task
+        task.addCallbacks(
+            self._handled, self._handler_failed, callbackArgs=(exchange,), errbackArgs=(exchange,)
+        )
+
+    def _take_body(self, exchange: Exchange, data: bytes) -> None:
+        intake = exchange.intake
+        try:
+            rest = intake.feed(data)
+        except Malformed as error:
+            self._give_up(exchange, error)
+            return
+        if rest:
+            self._hold(rest)
+        if intake.complete:
+            exchange.body_complete()
+        elif not exchange.body_awaited and intake.held_bytes > self._limits.pipeline_bytes:
+            self.pause_reading()
+
+    def _hold(self, data: bytes) -> None:
+        """Keep what belongs to a later request; enough of it, and reading stops."""
+        self._held += data
+        if len(self._held) > self._limits.pipeline_bytes:
+            self.pause_reading()
+
+    def _drained(self) -> None:
+        """The client has taken some of what waited for it."""
+        exchange = self._exchange
+        if exchange is not None:
+            if exchange.on_drain is not None:
+                exchange.on_drain()
+        elif self._state is _State.OPEN:
+            self._deadline.set(self._limits.idle_seconds)
+            if not self.outlet.buffered:
+                self._advance()
+        elif self.outlet.buffered:
+            self._deadline.set(self._limits.idle_seconds)
+
+    # Ends.
+
+    def _handled(self, _: None, exchange: Exchange) -> None:
+        if not exchange.started and not exchange.gone and not exchange.finished:
+            self._log.error(
+                "http.left_unanswered method={method} target={target}",
+                method=exchange.head.method,
+                target=exchange.head.target,
+            )
+            exchange.respond(500, b"no answer was given\n", headers=_TEXT)
+
+    def _handler_failed(self, failure: Failure, exchange: Exchange) -> None:
+        if exchange.gone and failure.check(CancelledError, ClientGone):
+            return
+        self._log.failure(
+            "http.handler_failed method={method} target={target}",
+            failure=failure,
+            method=exchange.head.method,
+            target=exchange.head.target,
+        )
+        if exchange.started or exchange.gone:
+            exchange.abort()
+        else:
+            exchange.respond(500, b"internal error\n", headers=_TEXT)
+
+    def _cancel(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    def _give_up(self, exchange: Exchange, error: Malformed) -> None:
+        """The body is broken: whoever answers this exchange has lost its client."""
+        self._exchange = None
+        if exchange.started:
+            self.abort()
+        else:
+            self._refuse(error)
+        exchange.lost()
+        self._cancel()
+
+    def _refuse(self, error: Malformed) -> None:
+        """Say what is wrong and close."""
+        body = error.reason.encode() + b"\n"
+        fields = (
+            *_TEXT,
+            (b"Content-Length", b"%d" % len(body)),
+            (b"Date", self.date()),
+            (b"Connection", b"close"),
+        )
+        self.outlet.write(format_response(error.status, fields) + body)
+        self._linger()
+
+    def _linger(self) -> None:
+        """Close, but let a client that is still sending see what it was told first."""
+        if isinstance(self.outlet, SocketOutlet) and not self.outlet.buffered:
+            self._state = _State.CLOSING
+            self._reading_paused = False
+            self.transport.resumeProducing()
+            self.transport.loseWriteConnection()
+            self._deadline.set(LINGER_SECONDS)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self._state = _State.CLOSING
+        self._held = b""
+        if self.outlet.buffered:
+            self._deadline.set(self._limits.idle_seconds)
+        else:
+            self._deadline.clear()
+        self.outlet.close()
+
+    def _expired(self) -> None:
+        if self._state is _State.CLOSING or self.outlet.buffered:
+            self.abort()
+        elif self._heads.begun:
+            self._refuse(Malformed("request head timed out", 408))
+        else:
+            self._close()
+
+
+def _host_text(peer: IAddress) -> str:
+    if not isinstance(peer, IPv4Address | IPv6Address):
+        return ""
+    # A dual-stack listener sees IPv4 clients under their mapped address.
+    return peer.host.removeprefix("::ffff:")

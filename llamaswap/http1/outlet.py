@@ -1,0 +1,206 @@
+"""Bytes on their way out of one connection.
+
+Offers them to the kernel at once and leaves to the reactor only what the
+kernel did not take: that saves two ``epoll_ctl`` calls for each small write.
+What must wait is kept here and handed on as room appears, so that `buffered`
+tells how far the other side lags behind.
+
+Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from twisted.internet import tcp
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.interfaces import IConsumer, IPullProducer, IPushProducer, ITCPTransport
+from typing_extensions import override
+from zope.interface import implementer
+
+HANDOVER_BYTES = 65536  # left to the transport at a time, and the most that is joined
+
+
+class StreamTransport(ITCPTransport, IConsumer, IPushProducer):
+    """What a connection is, seen from its protocol: both ends can be held back."""
+
+
+class Outlet:
+    """Where one connection's bytes go; `open_outlet` chooses the kind.
+
+    After `close` and after the connection is lost, writes are dropped.
+    """
+
+    __slots__ = ("_backlog", "_closing", "_drained", "_transport", "buffered")
+
+    def __init__(self, transport: StreamTransport, drained: Callable[[], None]) -> None:
+        self.buffered = 0  # bytes that the kernel has not taken, rounded up by at most HANDOVER_BYTES
+        self._transport = transport
+        self._drained = drained
+        self._backlog: deque[bytes | memoryview] = deque()
+        self._closing = False
+
+    def write(self, data: bytes) -> None:
+        """Send `data` behind everything that was written before."""
+        raise NotImplementedError
+
+    def write_all(self, pieces: Sequence[bytes]) -> None:
+        """Send pieces in order; small ones leave in one packet, large ones are not copied."""
+        if sum(map(len, pieces)) <= HANDOVER_BYTES:
+            self.write(b"".join(pieces))
+            return
+        for piece in pieces:
+            self.write(piece)
+
+    def close(self) -> None:
+        """Close the connection once everything is out."""
+        if not self._closing:
+            self._closing = True
+            if not self.buffered:
+                self._close_now()
+
+    def stopProducing(self) -> None:
+        """The connection is lost: nothing more will be taken."""
+        self._closing = True
+        self._backlog.clear()
+        self.buffered = 0
+
+    def _queue(self, data: bytes | memoryview) -> None:
+        self._backlog.append(data)
+        self.buffered += len(data)
+
+    def _close_now(self) -> None:
+        self._transport.loseConnection()
+
+
+@implementer(IPullProducer)
+class SocketOutlet(Outlet):
+    """Writes to the socket of a plain TCP or UNIX connection.
+
+    While the transport holds bytes of ours we are its pull producer: it asks
+    for more exactly when it has got rid of all it had, and that is also when
+    writing to the socket directly keeps the order.
+    """
+
+    __slots__ = ("_armed", "_send")
+
+    def __init__(
+        self, transport: StreamTransport, handle: socket.socket, drained: Callable[[], None]
+    ) -> None:
+        super().__init__(transport, drained)
+        self._send = handle.send
+        self._armed = False
+
+    @override
+    def write(self, data: bytes) -> None:
+        if self._closing:
+            return
+        if self.buffered:
+            self._queue(data)
+            return
+        try:
+            sent = self._send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            sent = 0  # the transport meets the same error and ends the connection
+        if sent != len(data):
+            self._queue(memoryview(data)[sent:])
+            self._hand_over()
+            self._transport.registerProducer(self, False)
+            self._armed = True
+
+    def resumeProducing(self) -> None:
+        """The transport is empty."""
+        if not self._armed:
+            return  # registering a pull producer asks it at once, with the transport full
+        self.buffered = sum(map(len, self._backlog))
+        while self._backlog:
+            piece = self._backlog.popleft()
+            try:
+                sent = self._send(piece)
+            except OSError:
+                sent = 0
+            self.buffered -= sent
+            if sent != len(piece):
+                self._backlog.appendleft(memoryview(piece)[sent:])
+                self._hand_over()
+                break
+        else:
+            self._armed = False
+            self._transport.unregisterProducer()
+            if self._closing:
+                self._close_now()
+        self._drained()
+
+    def _hand_over(self) -> None:
+        """Leave the next bytes to the transport, so that it waits for the socket; they still count."""
+        piece = self._backlog.popleft()
+        if len(piece) > HANDOVER_BYTES:
+            self._backlog.appendleft(memoryview(piece)[HANDOVER_BYTES:])
+        self._transport.write(bytes(piece[:HANDOVER_BYTES]))
+
+
+@implementer(IPushProducer)
+class TransportOutlet(Outlet):
+    """Writes through any other transport (TLS), which says when it has had enough."""
+
+    __slots__ = ("_paused",)
+
+    def __init__(self, transport: StreamTransport, drained: Callable[[], None]) -> None:
+        super().__init__(transport, drained)
+        self._paused = False
+        transport.registerProducer(self, True)
+
+    @override
+    def write(self, data: bytes) -> None:
+        if self._closing:
+            return
+        if self._paused or self._backlog:
+            self._queue(data)
+        else:
+            self._transport.write(data)
+
+    def pauseProducing(self) -> None:
+        """The transport holds enough."""
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        """The transport has room."""
+        self._paused = False
+        while self._backlog and not self._paused:
+            piece = self._backlog.popleft()
+            self.buffered -= len(piece)
+            self._transport.write(bytes(piece))
+        if self._closing and not self._backlog:
+            self._close_now()
+        self._drained()
+
+    @override
+    def _close_now(self) -> None:
+        # A transport waits for its producer before it closes.
+        self._transport.unregisterProducer()
+        super()._close_now()
+
+
+def open_outlet(transport: StreamTransport, drained: Callable[[], None]) -> Outlet:
+    """The outlet that suits `transport`.
+
+    Args:
+        drained: called whenever `Outlet.buffered` has shrunk.
+    """
+    if isinstance(transport, tcp.Connection) and not transport.TLS:
+        return SocketOutlet(transport, transport.getHandle(), drained)
+    return TransportOutlet(transport, drained)
+
+
+def set_tcp_options(transport: StreamTransport) -> None:
+    """Small writes leave at once, and a peer that vanished is noticed after hours of silence.
+
+    Does nothing for UNIX sockets and transports in memory.
+    """
+    if isinstance(transport.getPeer(), IPv4Address | IPv6Address) and ITCPTransport.providedBy(transport):
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)

@@ -1,0 +1,292 @@
+"""One connection to an upstream: a request goes out, one response comes in.
+
+Knows how a response is told from the bytes of its connection; not what becomes
+of it (its `Receiver`'s affair), nor where connections are kept (`Home`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol as Seam
+
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from typing_extensions import override
+
+from llamaswap.http1.deadline import Deadline
+from llamaswap.http1.framing import BodyReader, Framing, Sink, body_reader
+from llamaswap.http1.heads import ResponseHead, has_no_body
+from llamaswap.http1.outlet import Outlet, StreamTransport, open_outlet, set_tcp_options
+from llamaswap.http1.parsing import HeadBuffer, Malformed, ParsedResponse, parse_response
+
+MAX_HEAD_BYTES = 262144
+CLOSE_SECONDS = 10.0  # for an upgraded upstream to take what its client sent last
+
+Address = tuple[str, int]
+
+
+class Receiver(Seam):
+    """Takes one response as it arrives.
+
+    Order: any number of `interim`, one `head`, any number of `data`, `ended`;
+    or `failed` in place of whatever is still to come. Nothing after the last.
+    """
+
+    def interim(self, head: ResponseHead) -> None:
+        """A 1xx head."""
+
+    def head(self, head: ResponseHead, framing: Framing, *, more: bool) -> Sink | None:
+        """The final head; what is returned gets the decoded body, before `data` gets it framed.
+
+        Args:
+            more: some of the body came with it, and `data` is called at once.
+
+        Raises:
+            Malformed: not a response to this request.
+        """
+
+    def data(self, data: bytes) -> None:
+        """Body bytes exactly as they came, framing included."""
+
+    def ended(self, size: int) -> None:
+        """The response is complete, with `size` decoded bytes; its connection is free or closed."""
+
+    def failed(self, reason: str, size: int) -> None:
+        """The connection is of no further use, and the response not complete."""
+
+    def drained(self) -> None:
+        """The upstream has taken more of what was written to it."""
+
+
+class Home(Seam):
+    """Where a connection goes between requests."""
+
+    def put_back(self, connection: UpstreamConnection) -> None:
+        """The response is complete and the connection in good order."""
+
+    def remove(self, connection: UpstreamConnection) -> None:
+        """The connection was lost; it may have been idle."""
+
+
+class UpstreamConnection(Protocol):
+    """One connection to an upstream; carries one request at a time."""
+
+    transport: StreamTransport
+    outlet: Outlet
+
+    def __init__(
+        self,
+        home: Home,
+        clock: IReactorTime,
+        address: Address,
+        made: Callable[[UpstreamConnection], None] | None = None,
+    ) -> None:
+        self._home = home
+        self._made = made
+        self._deadline = Deadline(clock, self._expired)
+        self._heads = HeadBuffer(MAX_HEAD_BYTES)
+        self._receiver: Receiver | None = None
+        self._reader: BodyReader | None = None
+        self._method = b""
+        self._reusable = False
+        self._ends_by_closing = False
+        self._answered = False
+        self._paused = False
+        self._lost = False
+        self._lost_unasked = False
+        self.address = address
+        self.reused = False  # the request in progress is not this connection's first
+
+    @property
+    def stale(self) -> bool:
+        """Whether the connection was lost before one byte answered a request that was not its first."""
+        return self._lost_unasked
+
+    def send(
+        self, request: Sequence[bytes], method: bytes, receiver: Receiver, header_timeout: float = 0
+    ) -> None:
+        """Send a request whose answer goes to `receiver`.
+
+        Args:
+            header_timeout: seconds until the final head must be here; 0 waits for ever.
+        """
+        self._receiver = receiver
+        self._method = method
+        self._answered = False
+        if header_timeout:
+            self._deadline.set(header_timeout)
+        else:
+            self._deadline.clear()
+        self.outlet.write_all(request)
+
+    def abort(self) -> None:
+        """Cut the connection; the receiver hears nothing more."""
+        self._receiver = None
+        self._reader = None
+        self._lost = True
+        self._deadline.stop()
+        self.outlet.stopProducing()
+        self.transport.abortConnection()
+
+    def close(self) -> None:
+        """Close the connection once everything is out; the receiver hears nothing more."""
+        self._receiver = None
+        self._reader = None
+        self.outlet.close()
+        self._deadline.set(CLOSE_SECONDS)
+
+    def rest(self, seconds: float) -> None:
+        """Wait in the pool for the next request, this long."""
+        self.reused = True
+        self._deadline.set(seconds)
+
+    def pause_reading(self) -> None:
+        """Take nothing from the upstream until `resume_reading`."""
+        if not self._paused and not self._lost:
+            self._paused = True
+            self.transport.pauseProducing()
+
+    def resume_reading(self) -> None:
+        """Go on taking what the upstream sends."""
+        if self._paused and not self._lost:
+            self._paused = False
+            self.transport.resumeProducing()
+
+    # What Twisted calls.
+
+    @override
+    def connectionMade(self) -> None:
+        set_tcp_options(self.transport)
+        self.outlet = open_outlet(self.transport, self._drained)
+        made, self._made = self._made, None
+        if made is not None:
+            made(self)
+
+    @override
+    def dataReceived(self, data: bytes) -> None:
+        receiver = self._receiver
+        if receiver is None:
+            # Nothing was asked: whatever this is, the next answer could not be told from it.
+            self._home.remove(self)
+            self.abort()
+            return
+        try:
+            if self._reader is None:
+                self._answered = True
+                self._take_head(receiver, data)
+            else:
+                self._take_body(receiver, self._reader, data)
+        except Malformed as error:
+            self._fail(f"malformed response: {error.reason}")
+
+    @override
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._lost = True
+        self._lost_unasked = self.reused and not self._answered
+        self._deadline.stop()
+        self.outlet.stopProducing()
+        receiver, self._receiver = self._receiver, None
+        if receiver is None:
+            self._home.remove(self)
+            return
+        reader, self._reader = self._reader, None
+        size = 0 if reader is None else reader.size
+        if reader is not None and self._ends_by_closing and reason.check(ConnectionDone):
+            receiver.ended(size)
+        elif reader is None:
+            receiver.failed("connection closed before the response head was complete", size)
+        else:
+            receiver.failed("connection closed in the middle of the response", size)
+
+    # Bytes to responses.
+
+    def _take_head(self, receiver: Receiver, data: bytes) -> None:
+        while True:
+            found = self._heads.feed(data)
+            if found is None:
+                return
+            parsed = parse_response(found[0])
+            data = found[1]
+            if parsed.head.status >= 200 or parsed.head.status == 101:
+                break
+            if parsed.head.status != 100:
+                receiver.interim(parsed.head)
+            if self._receiver is not receiver or not data:
+                return
+        self._deadline.clear()
+        self._begin(receiver, parsed, data)
+
+    def _begin(self, receiver: Receiver, parsed: ParsedResponse, rest: bytes) -> None:
+        framing, length = _framing_of(parsed, self._method)
+        self._reusable = parsed.keep_alive and framing is not Framing.UNTIL_CLOSE
+        self._ends_by_closing = framing is Framing.UNTIL_CLOSE
+        more = bool(rest) and framing is not Framing.NONE and length != 0
+        sink = receiver.head(parsed.head, framing, more=more)
+        if self._receiver is not receiver:
+            return
+        reader = body_reader(framing, length, sink)
+        if reader is None:
+            self._complete(receiver, 0, surplus=bool(rest))
+            return
+        self._reader = reader
+        if rest:
+            self._take_body(receiver, reader, rest)
+
+    def _take_body(self, receiver: Receiver, reader: BodyReader, data: bytes) -> None:
+        end = reader.feed(data)
+        if end < 0:
+            receiver.data(data)
+        elif end == len(data):
+            receiver.data(data)
+            self._complete(receiver, reader.size, surplus=False)
+        else:
+            receiver.data(data[:end])
+            self._complete(receiver, reader.size, surplus=True)
+
+    def _complete(self, receiver: Receiver, size: int, *, surplus: bool) -> None:
+        if self._receiver is not receiver:
+            return  # it has lost interest
+        self._receiver = None
+        self._reader = None
+        if self._reusable and not surplus and not self.outlet.buffered:
+            self.resume_reading()
+            self._home.put_back(self)
+        else:
+            self.abort()
+        # Last, because the connection may be sending the next request before this returns.
+        receiver.ended(size)
+
+    def _fail(self, reason: str) -> None:
+        receiver = self._receiver
+        size = 0 if self._reader is None else self._reader.size
+        self.abort()
+        if receiver is not None:
+            receiver.failed(reason, size)
+
+    def _drained(self) -> None:
+        if self._receiver is not None:
+            self._receiver.drained()
+
+    def _expired(self) -> None:
+        if self._receiver is None:
+            self._home.remove(self)
+            self.abort()
+        else:
+            self._fail("timed out waiting for the response head")
+
+
+UNKNOWN = -1
+
+
+def _framing_of(parsed: ParsedResponse, method: bytes) -> tuple[Framing, int]:
+    if parsed.head.status == 101:
+        return Framing.UNTIL_CLOSE, UNKNOWN
+    if method == b"HEAD" or has_no_body(parsed.head.status):
+        return Framing.NONE, 0
+    if parsed.chunked:
+        return Framing.CHUNKED, UNKNOWN
+    if parsed.length is None:
+        return Framing.UNTIL_CLOSE, UNKNOWN
+    return Framing.LENGTH, parsed.length

@@ -1,0 +1,179 @@
+"""Requests and responses as handlers see them."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from llamaswap.http1.exchange import ClientGone, Exchange
+from llamaswap.http1.framing import Framing
+from support.http1_wires import TODAY, Clients, End, Running
+
+DATE = b"Date: %b\r\n" % TODAY.encode()
+
+
+def ask(request: bytes) -> tuple[Exchange, End]:
+    """An exchange that waits to be answered, and its client."""
+    seen: list[Exchange] = []
+
+    async def handler(exchange: Exchange) -> None:
+        seen.append(exchange)
+        await Deferred[None]()
+
+    client = Clients(handler).connect()
+    client.send(request)
+    return seen[0], client
+
+
+GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+def test_an_answer_gets_its_length_and_date() -> None:
+    exchange, client = ask(GET)
+
+    exchange.respond(404, b"gone\n", headers=[(b"x-Case", b"kept")])
+
+    assert client.take() == (
+        b"HTTP/1.1 404 Not Found\r\nx-Case: kept\r\nContent-Length: 5\r\n" + DATE + b"\r\ngone\n"
+    )
+    assert exchange.started and exchange.finished
+
+
+def test_a_date_of_the_handlers_own_is_left_alone() -> None:
+    exchange, client = ask(GET)
+
+    exchange.respond(200, headers=[(b"date", b"today")])
+
+    assert client.take() == b"HTTP/1.1 200 OK\r\ndate: today\r\nContent-Length: 0\r\n\r\n"
+
+
+def test_head_gets_the_length_but_no_body() -> None:
+    exchange, client = ask(GET.replace(b"GET", b"HEAD"))
+
+    exchange.respond(200, b"hello")
+
+    assert client.take() == b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" + DATE + b"\r\n"
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_statuses_without_a_body_have_no_length(status: int) -> None:
+    exchange, client = ask(GET)
+
+    exchange.respond(status, b"ignored")
+
+    assert b"Content-Length" not in (data := client.take())
+    assert data.endswith(b"\r\n\r\n")
+
+
+def test_an_exchange_is_answered_once() -> None:
+    exchange, client = ask(GET)
+    exchange.respond(200)
+    client.take()
+
+    with pytest.raises(RuntimeError):
+        exchange.respond(200)
+    with pytest.raises(RuntimeError):
+        exchange.stream(200)
+    assert client.take() == b""
+
+
+def test_a_header_that_would_split_the_answer_is_an_error_and_nothing_is_sent() -> None:
+    exchange, client = ask(GET)
+
+    with pytest.raises(ValueError):
+        exchange.respond(307, headers=[(b"Location", b"/\r\nSet-Cookie: a")])
+
+    assert client.take() == b""
+    exchange.respond(400)
+    assert client.take().startswith(b"HTTP/1.1 400 ")
+
+
+def test_an_answer_for_nobody_is_no_error() -> None:
+    exchange, client = ask(GET)
+    client.leave()
+
+    exchange.respond(200, b"hello")
+
+    assert client.take() == b""
+
+
+POST = b"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+
+
+def test_a_client_that_expects_it_is_told_to_continue_when_its_body_is_asked_for() -> None:
+    exchange, client = ask(POST)
+    assert client.take() == b""
+
+    waiting = Running(exchange.body())
+    assert client.take() == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+    client.send(b"hi")
+    assert waiting.result().decoded == b"hi"
+    exchange.respond(200)
+    assert client.take().startswith(b"HTTP/1.1 200 OK\r\n")
+    assert not client.is_closed()
+
+
+def test_a_client_that_sends_its_body_unasked_is_not_told_to() -> None:
+    exchange, client = ask(POST + b"h")
+
+    Running(exchange.body())
+
+    assert client.take() == b""
+
+
+def test_a_client_that_expects_to_be_told_is_refused_without_its_body() -> None:
+    exchange, client = ask(POST)
+
+    exchange.respond(401)
+
+    data = client.take()
+    assert data.startswith(b"HTTP/1.1 401 ")
+    assert b"Connection: close" in data
+    assert client.is_closed()
+
+
+def test_the_body_can_be_asked_for_twice() -> None:
+    exchange, _ = ask(GET)
+
+    one = Running(exchange.body())
+    two = Running(exchange.body())
+
+    assert one.result().framing is two.result().framing is Framing.NONE
+
+
+def test_asking_for_a_body_that_will_never_come_fails_at_once() -> None:
+    exchange, client = ask(POST)
+    client.leave()
+
+    assert isinstance(Running(exchange.body()).error(), ClientGone)
+
+
+def test_who_asks_too_late_hears_at_once_that_the_client_is_gone() -> None:
+    exchange, client = ask(GET)
+    client.leave()
+    heard: list[str] = []
+
+    exchange.when_gone(lambda: heard.append("gone"))
+
+    assert heard == ["gone"]
+
+
+def test_interim_heads_are_for_clients_that_know_them() -> None:
+    exchange, client = ask(GET)
+    exchange.interim(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+    assert client.take() == b"HTTP/1.1 103 Early Hints\r\n\r\n"
+
+    old, client = ask(b"GET / HTTP/1.0\r\n\r\n")
+    old.interim(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+    assert client.take() == b""
+
+
+def test_abort_cuts_the_connection_and_is_not_the_client_leaving() -> None:
+    exchange, client = ask(GET)
+
+    exchange.abort()
+    client.wire.clock.advance(0)
+
+    assert client.is_aborted()
+    assert exchange.finished and not exchange.gone

@@ -1,0 +1,511 @@
+"""One exchange answered by an upstream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import CancelledError
+from twisted.internet.error import ConnectionRefusedError as Refused
+
+from llamaswap.http1.client import Pool, UpstreamFailed
+from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.heads import ResponseHead, end_to_end, format_request
+from llamaswap.http1.relay import Ended, Outcome, relay
+from support.http1_wires import TODAY, Clients, Running, Upstreams, split
+
+GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+OLD = b"GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+DATE = b"Date: %b\r\n" % TODAY.encode()
+CHUNKS = b'5;a="b"\r\nhello\r\n001\r\n!\r\n0\r\nX-Sum: 1\r\n\r\n'
+CHUNKED = b"HTTP/1.1 200 Fine\r\nDate: d\r\nTransfer-Encoding: chunked\r\nx-Y: z\r\n\r\n"
+SIZED = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 6\r\n\r\n"
+ENDLESS = b"HTTP/1.1 200 OK\r\nDate: d\r\n\r\n"
+
+
+class Listener:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.statuses: list[int] = []
+        self.seen = b""
+
+    def head(self, head: ResponseHead) -> None:
+        self.statuses.append(head.status)
+
+    def data(self, data: bytes) -> None:
+        assert data
+        self.seen += data
+
+
+class House:
+    """A server that relays everything to one upstream."""
+
+    def __init__(self, request: bytes = GET, **options: Any) -> None:
+        self.upstreams = Upstreams()
+        self.pool = Pool(self.upstreams)
+        self.options = options
+        self.outcomes: list[Outcome] = []
+        self.ends: list[str] = []
+        self.exchanges: list[Exchange] = []
+        self.clients = Clients(self._handle, self.upstreams)
+        self.client = self.clients.connect()
+        self.client.send(*filter(None, [request]))
+
+    async def _handle(self, exchange: Exchange) -> None:
+        self.exchanges.append(exchange)
+        body = await exchange.body()
+        head = exchange.head
+        request = [format_request(head.method, head.target, end_to_end(head.headers)), *body.wire]
+        try:
+            outcome = await relay(
+                exchange, self.pool, "127.0.0.1", 81, request, method=head.method, **self.options
+            )
+        except UpstreamFailed as error:
+            self.ends.append(error.reason)
+            exchange.respond(502)
+        except CancelledError:
+            self.ends.append("cancelled")
+            raise
+        else:
+            self.outcomes.append(outcome)
+
+    def ended(self) -> list[Ended]:
+        return [outcome.ended for outcome in self.outcomes]
+
+
+def test_a_chunked_response_crosses_byte_for_byte() -> None:
+    house = House(observer=(listener := Listener()))
+    upstream = house.upstreams.accept()
+    assert upstream.take() == b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+    house.upstreams.advance(3)
+
+    upstream.send(CHUNKED + CHUNKS)
+
+    assert house.client.take() == (
+        b"HTTP/1.1 200 Fine\r\nDate: d\r\nx-Y: z\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS
+    )
+    (outcome,) = house.outcomes
+    assert (outcome.ended, outcome.head.status, outcome.body_bytes) == (Ended.COMPLETE, 200, 6)
+    assert outcome.first_byte == 3
+    assert (listener.statuses, listener.seen) == ([200], b"hello!")
+    assert not house.client.is_closed()
+    assert not upstream.is_closed()
+
+
+@given(st.lists(st.integers(0, 200), max_size=12), st.sampled_from([CHUNKED + CHUNKS, SIZED + b"hello!"]))
+def test_any_split_of_the_response_reaches_the_client_the_same(cuts: list[int], response: bytes) -> None:
+    house = House(observer=(listener := Listener()))
+
+    house.upstreams.accept().send(*split(response, cuts))
+
+    got = house.client.take()
+    assert got.partition(b"\r\n\r\n")[2] == response.partition(b"\r\n\r\n")[2]
+    assert got.count(b"HTTP/1.1") == 1
+    assert listener.seen == b"hello!"
+    assert house.ended() == [Ended.COMPLETE]
+
+
+def test_every_piece_is_handed_on_as_soon_as_it_comes() -> None:
+    house = House()
+    upstream = house.upstreams.accept()
+
+    upstream.send(CHUNKED)
+    assert house.client.take().endswith(b"\r\n\r\n")
+    upstream.send(b"5\r\nhel")
+    assert house.client.take() == b"5\r\nhel"
+    upstream.send(b"lo\r\n")
+    assert house.client.take() == b"lo\r\n"
+    assert house.outcomes == []
+    upstream.send(b"0\r\n\r\n")
+    assert house.client.take() == b"0\r\n\r\n"
+    assert house.ended() == [Ended.COMPLETE]
+
+
+def test_fields_of_one_hop_stay_on_their_hop() -> None:
+    house = House(GET[:-2] + b"Connection: X-Mine\r\nX-Mine: 1\r\nTE: trailers\r\nx-Case: kept\r\n\r\n")
+    upstream = house.upstreams.accept()
+    assert upstream.take() == b"GET /x HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nx-Case: kept\r\n\r\n"
+
+    upstream.send(
+        SIZED[:-2] + b"Keep-Alive: timeout=5\r\nConnection: keep-alive\r\nx-Case: kept\r\n\r\nhello!"
+    )
+
+    assert house.client.take() == SIZED[:-2] + b"x-Case: kept\r\n\r\nhello!"
+
+
+def test_a_date_is_added_only_where_there_is_none() -> None:
+    house = House()
+
+    house.upstreams.accept().send(b"HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n")
+
+    assert house.client.take() == b"HTTP/1.1 404 \r\nContent-Length: 0\r\n" + DATE + b"\r\n"
+
+
+def test_added_fields_replace_those_of_the_same_name() -> None:
+    def add(head: ResponseHead) -> list[tuple[bytes, bytes]]:
+        return [(b"X-Accel-Buffering", b"no")] if head.get(b"content-length") else []
+
+    house = House(add_headers=add)
+
+    house.upstreams.accept().send(SIZED[:-2] + b"x-accel-buffering: yes\r\n\r\nhello!")
+
+    assert house.client.take() == SIZED[:-2] + b"X-Accel-Buffering: no\r\n\r\nhello!"
+
+
+def test_an_old_client_gets_chunks_undone_and_the_end_of_the_connection() -> None:
+    house = House(OLD, observer=(listener := Listener()))
+    upstream = house.upstreams.accept()
+
+    upstream.send(CHUNKED)
+    assert house.client.take() == b"HTTP/1.1 200 Fine\r\nDate: d\r\nx-Y: z\r\nConnection: close\r\n\r\n"
+    upstream.send(CHUNKS)
+
+    assert house.client.take() == listener.seen == b"hello!"
+    assert house.client.is_closed()
+    assert house.ended() == [Ended.COMPLETE]
+
+
+def test_an_old_client_keeps_its_connection_where_the_length_is_known() -> None:
+    house = House(OLD)
+
+    house.upstreams.accept().send(SIZED + b"hello!")
+
+    assert house.client.take() == SIZED[:-2] + b"Connection: keep-alive\r\n\r\nhello!"
+    assert not house.client.is_closed()
+
+
+def test_a_response_that_ends_by_closing_is_chunked_for_the_client() -> None:
+    house = House(observer=(listener := Listener()))
+    upstream = house.upstreams.accept()
+
+    upstream.send(ENDLESS + b"hello", b"!")
+    upstream.leave()
+
+    assert (
+        house.client.take()
+        == ENDLESS[:-2] + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"
+    )
+    assert listener.seen == b"hello!"
+    assert not house.client.is_closed()
+    assert (house.outcomes[0].ended, house.outcomes[0].body_bytes) == (Ended.COMPLETE, 6)
+
+
+def test_a_response_that_ends_by_closing_ends_so_for_an_old_client() -> None:
+    house = House(OLD)
+    upstream = house.upstreams.accept()
+
+    upstream.send(ENDLESS + b"hello")
+    upstream.leave()
+
+    assert house.client.take() == ENDLESS[:-2] + b"Connection: close\r\n\r\nhello"
+    assert house.client.is_closed()
+    assert not house.client.is_aborted()
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "response", "expected"),
+    [
+        (GET.replace(b"GET", b"HEAD"), SIZED, SIZED),
+        (GET.replace(b"GET", b"HEAD"), CHUNKED, b"HTTP/1.1 200 Fine\r\nDate: d\r\nx-Y: z\r\n\r\n"),
+        (GET, b"HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n", b"HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n"),
+        (
+            GET,
+            b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\nDate: d\r\n\r\n",
+            b"HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n",
+        ),
+        (
+            GET,
+            b"HTTP/1.1 304 Not Modified\r\nDate: d\r\nContent-Length: 6\r\n\r\n",
+            b"HTTP/1.1 304 Not Modified\r\nDate: d\r\nContent-Length: 6\r\n\r\n",
+        ),
+        (
+            GET,
+            b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 0\r\n\r\n",
+        ),
+    ],
+)
+def test_responses_without_a_body_keep_both_connections(
+    request_bytes: bytes, response: bytes, expected: bytes
+) -> None:
+    house = House(request_bytes)
+    upstream = house.upstreams.accept()
+
+    upstream.send(response)
+
+    assert house.client.take() == expected
+    assert house.ended() == [Ended.COMPLETE]
+    assert not house.client.is_closed() and not upstream.is_closed()
+
+
+def test_interim_heads_are_passed_on_and_a_hundred_is_not() -> None:
+    house = House()
+
+    house.upstreams.accept().send(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + SIZED + b"hello!"
+    )
+
+    assert house.client.take() == b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + SIZED + b"hello!"
+
+
+def test_a_chunked_request_is_sent_on_as_it_came() -> None:
+    wire = b"3;x\r\nabc\r\n0\r\nT: u\r\n\r\n"
+    house = House(b"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + wire)
+
+    assert house.upstreams.accept().take() == b"POST /x HTTP/1.1\r\nHost: h\r\n\r\n" + wire
+
+
+def test_the_next_request_uses_the_same_upstream_connection() -> None:
+    house = House(GET * 3)
+    upstream = house.upstreams.accept()
+    for _ in range(3):
+        assert upstream.take() == b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+        upstream.send(SIZED + b"hello!")
+
+    assert house.client.take() == (SIZED + b"hello!") * 3
+    assert house.upstreams.attempts == 0
+    assert house.ended() == [Ended.COMPLETE] * 3
+
+
+def test_a_stale_connection_is_replaced_without_anybody_noticing() -> None:
+    house = House(GET)
+    stale = house.upstreams.accept()
+    stale.send(SIZED + b"hello!")
+    house.client.send(GET)
+    house.client.take()
+
+    stale.reset()
+    fresh = house.upstreams.accept()
+    assert fresh.take() == b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+    fresh.send(SIZED + b"again!")
+
+    assert house.client.take() == SIZED + b"again!"
+    assert house.ended() == [Ended.COMPLETE] * 2
+
+
+def test_a_request_is_tried_again_only_once_and_only_if_nothing_came_back() -> None:
+    house = House(GET)
+    first = house.upstreams.accept()
+    first.send(SIZED + b"hello!")
+    house.client.send(GET)
+    first.reset()
+    house.upstreams.accept().reset()
+    assert house.ends == ["connection closed before the response head was complete"]
+
+    house.client.send(GET)
+    second = house.upstreams.accept()
+    second.send(SIZED + b"hello!")
+    house.client.send(GET)
+    second.send(b"HT")
+    second.reset()
+    assert house.ends == ["connection closed before the response head was complete"] * 2
+    assert house.upstreams.attempts == 0
+
+
+def test_an_upstream_that_refuses_is_left_to_the_caller_to_report() -> None:
+    house = House()
+
+    house.upstreams.refuse(Refused())
+
+    assert house.client.take().startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+    assert not house.client.is_closed()
+
+
+def test_an_upstream_that_does_not_answer_in_time_is_not_asked_again() -> None:
+    house = House(GET, header_timeout=5)
+    upstream = house.upstreams.accept()
+    upstream.send(SIZED + b"hello!")
+    house.client.send(GET)
+
+    house.upstreams.advance(5)
+
+    assert house.ends == ["timed out waiting for the response head"]
+    assert house.upstreams.attempts == 0
+    assert upstream.is_aborted()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        CHUNKED + b"5\r\nhello\r\n",
+        CHUNKED,
+        SIZED + b"hell",
+        CHUNKED + b"5\r\nhello\r\nzz\r\n",
+        ENDLESS + b"hel",
+    ],
+)
+def test_an_upstream_that_dies_in_the_middle_cuts_the_client(sent: bytes) -> None:
+    house = House()
+    upstream = house.upstreams.accept()
+
+    upstream.send(sent)
+    upstream.reset()
+    house.upstreams.advance(0)
+
+    assert house.client.is_aborted()
+    assert not house.client.take().endswith(b"0\r\n\r\n")
+    assert house.ended() == [Ended.UPSTREAM_DIED]
+    assert house.ends == []
+
+
+@pytest.mark.parametrize("sent", [CHUNKED, SIZED + b"hel"])
+def test_a_client_that_leaves_takes_the_upstream_with_it_in_the_same_turn(sent: bytes) -> None:
+    house = House()
+    upstream = house.upstreams.accept()
+    upstream.send(sent)
+
+    house.client.leave()
+
+    assert upstream.is_aborted()
+    assert house.ended() == [Ended.CLIENT_LEFT]
+
+
+def test_a_client_that_leaves_before_the_head_cancels_the_relay() -> None:
+    house = House()
+    upstream = house.upstreams.accept()
+
+    house.client.leave()
+
+    assert upstream.is_aborted()
+    assert house.ends == ["cancelled"]
+
+
+def test_a_client_that_leaves_while_we_connect_stops_the_attempt() -> None:
+    house = House()
+
+    house.client.leave()
+
+    assert house.upstreams.connectors[0].stoppedConnecting
+    assert house.ends == ["cancelled"]
+
+
+def test_an_upstream_that_cannot_stop_is_listened_to_until_its_end() -> None:
+    house = House(drain=True, observer=(listener := Listener()))
+    upstream = house.upstreams.accept()
+    upstream.send(SIZED + b"hel")
+
+    house.client.leave()
+    assert not upstream.is_closed()
+    assert house.outcomes == []
+
+    upstream.send(b"lo!")
+    assert house.ended() == [Ended.CLIENT_LEFT]
+    assert listener.seen == b"hello!"
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_draining_begins_before_the_head_too(answers: bool) -> None:
+    house = House(drain=True)
+    upstream = house.upstreams.accept()
+    house.client.leave()
+
+    if answers:
+        upstream.send(SIZED + b"hello!")
+        assert (house.ended(), house.ends) == ([Ended.CLIENT_LEFT], [])
+    else:
+        upstream.leave()
+        assert (house.ended(), house.ends) == ([], ["cancelled"])
+
+
+def test_a_relay_that_is_cancelled_for_another_reason_cuts_both_sides() -> None:
+    upstreams = Upstreams()
+    seen: list[Running[Outcome]] = []
+
+    async def handler(exchange: Exchange) -> None:
+        run = relay(exchange, Pool(upstreams), "127.0.0.1", 81, [GET], method=b"GET", drain=True)
+        seen.append(Running(run))
+        exchange.started = True
+
+    client = Clients(handler, upstreams).connect()
+    client.send(GET)
+    upstream = upstreams.accept()
+
+    seen[0].cancel()
+
+    assert upstream.is_aborted() and client.is_aborted()
+    assert isinstance(seen[0].error(), CancelledError)
+
+
+def test_the_relay_ends_with_the_upstream_while_a_slow_client_still_reads() -> None:
+    house = House()
+    upstream = house.upstreams.accept()
+    house.client.stall()
+
+    upstream.send(SIZED + b"hello!")
+
+    assert house.ended() == [Ended.COMPLETE]
+    assert house.client.take() == b""
+    house.client.go_on()
+    assert house.client.take() == SIZED + b"hello!"
+
+
+def test_the_upstream_is_held_back_only_beyond_high_water() -> None:
+    house = House(high_water=100)
+    upstream = house.upstreams.accept()
+    upstream.send(ENDLESS)
+    house.client.stall()
+
+    upstream.send(b"a" * 90)
+    assert not upstream.is_paused()
+    upstream.send(b"b" * 90)
+    assert upstream.is_paused()
+
+    house.client.go_on()
+    assert not upstream.is_paused()
+    assert house.client.take().count(b"b") == 90
+
+
+def test_a_paused_upstream_is_cut_when_the_client_leaves() -> None:
+    house = House(high_water=100)
+    upstream = house.upstreams.accept()
+    house.client.stall()
+    upstream.send(ENDLESS + b"a" * 200)
+
+    house.client.leave()
+
+    assert upstream.is_aborted()
+
+
+def test_a_paused_upstream_runs_on_when_it_is_to_be_drained() -> None:
+    house = House(high_water=100, drain=True)
+    upstream = house.upstreams.accept()
+    house.client.stall()
+    upstream.send(ENDLESS + b"a" * 200)
+
+    house.client.leave()
+
+    assert not upstream.is_closed()
+    assert not upstream.is_paused()
+
+
+def test_an_answer_that_comes_before_the_whole_request_is_sent_is_relayed() -> None:
+    upstreams = Upstreams()
+    outcomes: list[Outcome] = []
+
+    async def handler(exchange: Exchange) -> None:
+        pieces = [GET, b"a" * 70000, b"b" * 70000]
+        outcomes.append(await relay(exchange, Pool(upstreams), "127.0.0.1", 81, pieces, method=b"POST"))
+
+    client = Clients(handler, upstreams).connect()
+    client.send(GET)
+    end = upstreams.accept()
+    end.stall()
+
+    end.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+
+    assert client.take().startswith(b"HTTP/1.1 413 ")
+    assert outcomes[0].ended is Ended.COMPLETE
+
+
+def test_a_switch_nobody_asked_for_is_a_failed_upstream() -> None:
+    house = House()
+
+    house.upstreams.accept().send(
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+    )
+
+    assert house.client.take().startswith(b"HTTP/1.1 502 ")
+    assert house.ends == ["malformed response: 101 for a request that asked for no upgrade"]
