@@ -1,0 +1,98 @@
+"""What the kernel says about real processes and their groups."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from llamaswap.processes.groups import SystemGroups, read_stat
+
+
+@pytest.fixture
+def leader() -> Iterator[subprocess.Popen[str]]:
+    """A session whose leader waits for a line, beside a member that sleeps."""
+    script = "sleep 100 >/dev/null 2>&1 & echo $!; read line"
+    process = subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process:
+        yield process
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def member_of(leader: subprocess.Popen[str]) -> int:
+    assert leader.stdout is not None
+    return int(leader.stdout.readline())
+
+
+def wait_until_gone(leader: int) -> None:
+    """A killed process takes a moment to go; each look costs one, too."""
+    deadline = time.monotonic() + 10.0
+    while SystemGroups().orphans(leader):
+        assert time.monotonic() < deadline
+        os.sched_yield()
+
+
+def test_a_process_is_read_whatever_it_is_called(tmp_path: Path) -> None:
+    program = tmp_path / "a) R 1 (b"
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([str(program), "100"], start_new_session=True) as process:
+        stat = read_stat(process.pid)
+        process.kill()
+
+    assert stat is not None
+    assert (stat.parent, stat.group, stat.session) == (os.getpid(), process.pid, process.pid)
+    assert read_stat(process.pid) is None
+
+
+def test_a_signal_reaches_leader_and_member(leader: subprocess.Popen[str]) -> None:
+    member = member_of(leader)
+
+    SystemGroups().signal(leader.pid, signal.SIGKILL)
+
+    assert leader.wait(timeout=10) == -signal.SIGKILL
+    wait_until_gone(leader.pid)
+    stat = read_stat(member)
+    assert stat is None or stat.state in {"Z", "X"}
+
+
+def test_who_outlives_the_leader_is_seen_and_can_be_killed(leader: subprocess.Popen[str]) -> None:
+    member = member_of(leader)
+    leader.communicate("\n", timeout=10)
+    groups = SystemGroups()
+    assert groups.orphans(leader.pid)
+
+    groups.kill_orphans(leader.pid)
+
+    wait_until_gone(leader.pid)
+    stat = read_stat(member)
+    assert stat is None or stat.state in {"Z", "X"}
+
+
+def test_a_number_that_somebody_carries_has_no_orphans() -> None:
+    assert not SystemGroups().orphans(os.getpid())
+
+
+def test_a_child_that_leads_no_group_yet_is_signalled_alone() -> None:
+    with subprocess.Popen(["sleep", "100"]) as process:
+        SystemGroups().signal(process.pid, signal.SIGKILL)
+
+        assert process.wait(timeout=10) == -signal.SIGKILL
+
+
+def test_somebody_elses_child_is_not_signalled(leader: subprocess.Popen[str]) -> None:
+    member = member_of(leader)
+
+    SystemGroups().signal(member, signal.SIGKILL)
+
+    stat = read_stat(member)
+    assert stat is not None
+    assert stat.state not in {"Z", "X"}

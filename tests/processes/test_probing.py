@@ -1,0 +1,181 @@
+"""What one probe asks, and how its answer is read."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet import error
+from twisted.internet.defer import CancelledError
+from twisted.internet.error import ConnectionDone
+from twisted.internet.protocol import Protocol
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
+
+from llamaswap.processes.health import Address, Answer, Question
+from llamaswap.processes.probing import LINGER, MOST_BYTES, ProbeReactor, make_prober, read_answer
+
+ADDRESS = Address("127.0.0.1", 5800, "", "localhost:5800")
+
+
+class Asked:
+    """One probe on a reactor in memory."""
+
+    def __init__(self, timeout: float = 5.0) -> None:
+        self.reactor = MemoryReactorClock()
+        self.answers: list[Answer] = []
+        self.errors: list[BaseException] = []
+        self.transport = StringTransport()
+        self.waiting = make_prober(cast("ProbeReactor", self.reactor)).ask(
+            Question(ADDRESS, "/health"), timeout
+        )
+        self.waiting.addCallbacks(self.answers.append, lambda failure: self.errors.append(failure.value))
+
+    def connect(self) -> None:
+        protocol = self.reactor.tcpClients[0][2].buildProtocol(None)
+        assert isinstance(protocol, Protocol)
+        self.protocol = protocol
+        self.protocol.makeConnection(self.transport)
+
+
+def test_a_probe_is_one_plain_request_to_the_address() -> None:
+    asked = Asked()
+    asked.connect()
+
+    assert asked.reactor.tcpClients[0][:2] == ("127.0.0.1", 5800)
+    head = asked.transport.value().decode()
+    assert head.startswith("GET /health HTTP/1.1\r\nHost: localhost:5800\r\n")
+    assert "Connection: close\r\n" in head
+    assert head.endswith("\r\n\r\n")
+
+
+def test_the_answer_is_there_as_soon_as_the_status_is() -> None:
+    asked = Asked()
+    asked.connect()
+
+    asked.protocol.dataReceived(b"HTTP/1.1 20")
+    assert asked.answers == []
+    asked.protocol.dataReceived(b"0 OK\r\n")
+
+    assert asked.answers == [Answer(200)]
+
+
+def test_the_rest_of_an_answer_gets_a_moment_before_the_line_is_cut() -> None:
+    asked = Asked()
+    asked.connect()
+    asked.protocol.dataReceived(b"HTTP/1.1 200 OK\r\n")
+
+    asked.reactor.advance(LINGER - 0.01)
+    assert not asked.transport.disconnected
+    asked.reactor.advance(0.01)
+
+    assert asked.transport.disconnected
+
+
+def test_a_rest_without_end_is_cut_at_once() -> None:
+    asked = Asked()
+    asked.connect()
+    asked.protocol.dataReceived(b"HTTP/1.1 200 OK\r\n")
+
+    asked.protocol.dataReceived(b"x" * (MOST_BYTES + 1))
+
+    assert asked.transport.disconnected
+
+
+def test_a_server_that_closes_after_its_answer_leaves_nothing_behind() -> None:
+    asked = Asked()
+    asked.connect()
+    asked.protocol.dataReceived(b"HTTP/1.1 200 OK\r\n\r\n")
+
+    asked.protocol.connectionLost(Failure(ConnectionDone()))
+
+    assert asked.answers == [Answer(200)]
+    assert asked.reactor.getDelayedCalls() == []
+
+
+def test_a_refused_connection_is_an_answer_without_status() -> None:
+    asked = Asked()
+
+    connector = asked.reactor.connectors[0]
+    asked.reactor.tcpClients[0][2].clientConnectionFailed(connector, Failure(error.ConnectionRefusedError()))
+
+    assert [answer.status for answer in asked.answers] == [None]
+    assert "refused" in asked.answers[0].error
+    assert asked.reactor.getDelayedCalls() == []
+
+
+def test_a_connection_that_closes_early_is_an_answer_without_status() -> None:
+    asked = Asked()
+    asked.connect()
+
+    asked.protocol.connectionLost(Failure(ConnectionDone()))
+
+    assert asked.answers == [Answer(None, "the connection was closed without an answer")]
+
+
+def test_a_server_that_hangs_is_given_up_in_time() -> None:
+    asked = Asked(timeout=2.0)
+    asked.connect()
+
+    asked.reactor.advance(2.0)
+
+    assert asked.answers == [Answer(None, "no answer within 2.0 s")]
+    assert asked.transport.disconnected
+
+
+def test_a_connection_that_never_comes_about_is_given_up_in_time() -> None:
+    asked = Asked(timeout=2.0)
+
+    asked.reactor.advance(2.0)
+
+    assert asked.answers == [Answer(None, "no connection within 2.0 s")]
+    assert asked.reactor.connectors[0]._disconnected
+
+
+def test_a_cancelled_probe_closes_its_connection() -> None:
+    asked = Asked()
+    asked.connect()
+
+    asked.waiting.cancel()
+
+    assert isinstance(asked.errors[0], CancelledError)
+    assert asked.transport.disconnected
+    assert asked.reactor.getDelayedCalls() == []
+
+
+def test_an_https_proxy_is_asked_over_tls() -> None:
+    reactor = MemoryReactorClock()
+    secure = Address("box", 443, "", "box", secure=True)
+
+    answer = make_prober(cast("ProbeReactor", reactor)).ask(Question(secure, "/"), 1.0)
+
+    assert reactor.sslClients[0][:2] == ("box", 443)
+    answer.addErrback(lambda failure: failure.trap(CancelledError))
+    answer.cancel()
+
+
+@pytest.mark.parametrize(
+    ("data", "answer"),
+    [
+        (b"", None),
+        (b"HTT", None),
+        (b"HTTP/1.1 200 OK\r\n", Answer(200)),
+        (b"HTTP/1.0 404\n", Answer(404)),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", None),
+        (b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n", Answer(200)),
+        (b"SSH-2.0-x\r\n", Answer(None, "what answered does not speak HTTP")),
+        (b"HTTP/1.1 2000\r\n", Answer(None, "answered with a broken status line")),
+        (b"HTTP/" + b"1" * (MOST_BYTES + 1), Answer(None, "answered with a broken status line")),
+    ],
+)
+def test_the_status_is_found_in_the_first_bytes(data: bytes, answer: Answer | None) -> None:
+    assert read_answer(data) == answer
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_can_be_read(data: bytes) -> None:
+    answer = read_answer(b"HTTP/1.1 " + data)
+
+    assert answer is None or (answer.status is None) == bool(answer.error)
