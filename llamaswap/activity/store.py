@@ -1,0 +1,137 @@
+"""The activity table: rows in, pages and sums out.
+
+Synchronous, and no thread of its own: `journal` sees to that.  Knows SQL; what a row means is `record`'s
+business, what may be asked is `query`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from llamaswap.activity.histogram import Spread, histogram
+from llamaswap.activity.opening import StoreUnusable, open_database, transaction
+from llamaswap.activity.query import SORTS, ActivityQuery
+from llamaswap.activity.record import Activity, row_json
+from llamaswap.activity.rows import FIELDS, INT64, activity_of, text_of, values_of
+
+__all__ = ["ActivityStore", "StoreUnusable"]
+
+DEFAULT_ROWS: Final = 1000
+_INSERT: Final = f"INSERT INTO activity ({FIELDS}) VALUES ({', '.join('?' * 15)})"  # noqa: S608 - constants
+_RANGE: Final = "SELECT count(*), min(speed), max(speed) FROM speeds"
+_RANKED: Final = (
+    "SELECT place, speed FROM (SELECT speed, row_number() OVER (ORDER BY speed) - 1 AS place FROM speeds)"
+    " WHERE place IN (SELECT value FROM json_each(?2))"
+)
+_BINNED: Final = (
+    "SELECT min(CAST((speed - ?2) / ?3 AS INTEGER), ?4) AS bin, count(*) FROM speeds GROUP BY bin"
+)
+
+
+class ActivityStore:
+    """Rows in a file, kept for ever, or in memory, where only the newest stay.
+
+    Args:
+        path: of the file; None keeps the rows in memory.
+        max_rows: how many ids stay in memory; below 1 means 1000.
+
+    Raises:
+        StoreUnusable: see `opening.open_database`.
+    """
+
+    def __init__(self, path: str | None, max_rows: int) -> None:
+        self._kept = None if path is not None else (max_rows if max_rows > 0 else DEFAULT_ROWS)
+        self._db = open_database(path)
+
+    def add_all(self, rows: Sequence[Activity]) -> list[int]:
+        """Add rows in one transaction, all or none; returns their ids in the same order.
+
+        Raises:
+            sqlite3.Error: locked for longer than the busy timeout, disk full, and the like.
+        """
+        with transaction(self._db):
+            ids = [self._db.execute(_INSERT, values_of(row)).lastrowid or 0 for row in rows]
+            if self._kept is not None and ids:
+                self._db.execute("DELETE FROM activity WHERE id <= ?", (ids[-1] - self._kept,))
+        return ids
+
+    def page(self, query: ActivityQuery) -> dict[str, Any]:
+        """Answer with one page of rows and the size of the whole; beyond the end a page is empty."""
+        where, values = _conditions(query)
+        direction = "DESC" if query.descending else "ASC"
+        counting = f"SELECT count(*) FROM activity {where}"  # noqa: S608 - its values are bound
+        listing = (
+            f"SELECT id, {FIELDS} FROM activity {where}"  # noqa: S608 - columns are SORTS', values are bound
+            f" ORDER BY {SORTS[query.sort]} {direction}, id {direction} LIMIT ? OFFSET ?"
+        )
+        offset = min((query.page - 1) * query.limit, INT64)
+        with transaction(self._db, "DEFERRED"):
+            (total,) = self._db.execute(counting, values).fetchone()
+            found = self._db.execute(listing, (*values, query.limit, offset)).fetchall()
+        return {
+            "data": [row_json(row[0], activity_of(row[1:])) for row in found],
+            "page": query.page,
+            "limit": query.limit,
+            "total": total,
+            "total_pages": math.ceil(total / query.limit),
+        }
+
+    def stats(self, model: str | None) -> dict[str, Any]:
+        """Sum up all rows, or those of exactly one model; a negative count is none."""
+        with transaction(self._db, "DEFERRED"):
+            requests, *sums = self._db.execute(
+                "SELECT count(*), total(max(input_tokens, 0)), total(max(output_tokens, 0)),"
+                " total(max(cache_tokens, 0)) FROM activity WHERE ?1 IS NULL OR model_id = ?1",
+                (model,),
+            ).fetchone()
+            return {
+                "total_requests": requests,
+                "total_input_tokens": int(sums[0]),
+                "total_output_tokens": int(sums[1]),
+                "total_cache_tokens": int(sums[2]),
+                "prompt_histogram": self._histogram("prompt_per_second", model),
+                "gen_histogram": self._histogram("tokens_per_second", model),
+            }
+
+    def close(self) -> None:
+        """Close the file; nothing else may be called afterwards."""
+        self._db.close()
+
+    def _histogram(self, column: str, model: str | None) -> dict[str, Any] | None:
+        # SQLite counts and sorts: unlike a loop over a million rows here, that holds up no other thread.
+        speeds = (
+            f"WITH speeds AS (SELECT {column} AS speed FROM activity"  # noqa: S608 - our columns
+            f" WHERE {column} > 0 AND (?1 IS NULL OR model_id = ?1)) "
+        )
+        (row,) = self._db.execute(speeds + _RANGE, (model,)).fetchall()
+        count, low, high = row
+        if not count:
+            return None
+        spread = Spread(count=count, low=low, high=high)
+        ranks = json.dumps(spread.ranks())
+        by_rank = dict(self._db.execute(speeds + _RANKED, (model, ranks)).fetchall())
+        if not spread.bin_size:
+            return histogram(spread, {0: count}, by_rank)
+        binning = (model, low, spread.bin_size, spread.bins - 1)
+        return histogram(spread, dict(self._db.execute(speeds + _BINNED, binning).fetchall()), by_rank)
+
+
+def _conditions(query: ActivityQuery) -> tuple[str, list[str | int]]:
+    tests: list[str] = []
+    values: list[str | int] = []
+    if query.models:
+        tests.append(f"model_id IN ({', '.join('?' * len(query.models))})")
+        values.extend(text_of(model) for model in query.models)
+    for test, bound in (
+        ("ts_created >= ?", query.start),
+        ("ts_created <= ?", query.end),
+        ("id >= ?", query.min_id),
+        ("id <= ?", query.max_id),
+    ):
+        if bound is not None:
+            tests.append(test)
+            values.append(bound)
+    return (f"WHERE {' AND '.join(tests)}" if tests else ""), values

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
+
+from llamaswap.activity import journal as journal_module
+from llamaswap.activity.journal import PATIENCE, RETRY, Journal, JournalClosed, StoreFailed
+from llamaswap.activity.query import ActivityQuery
+from llamaswap.activity.store import ActivityStore, StoreUnusable
+from support.activity_rows import ListeningClock, WeakStore, visit
+
+FULL = sqlite3.OperationalError("database or disk is full")
+
+
+class Desk:
+    """A journal on a store that can be made to fail, and what came of it."""
+
+    def __init__(self) -> None:
+        self.clock = ListeningClock()
+        self.store = WeakStore()
+        self.written: list[int] = []
+        self.journal = Journal(lambda: self.store, self.clock, self.written.append)
+
+    def rows(self) -> list[str]:
+        page = self.clock.answer(self.journal.page(ActivityQuery(limit=999, descending=False)))
+        return [row["model"] for row in page["data"]]
+
+    def listen_for_attempts(self, count: int) -> None:
+        """Wait until the store was tried so often, and the outcome has been heard of."""
+        self.clock.listen_until(lambda: self.store.attempts >= count and self.journal._writing is None)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    desk = Desk()
+    desk.journal.start()
+    yield desk
+    desk.store.trouble = None
+    desk.clock.answer(desk.journal.close())
+    assert not [thread for thread in threading.enumerate() if "activity journal" in thread.name]
+
+
+@pytest.fixture
+def logged() -> Iterator[list[LogEvent]]:
+    events: list[LogEvent] = []
+    observer = cast("ILogObserver", events.append)
+    globalLogPublisher.addObserver(observer)
+    yield events
+    globalLogPublisher.removeObserver(observer)
+
+
+def named(events: list[LogEvent], name: str) -> list[LogEvent]:
+    return [event for event in events if str(event.get("log_format")).startswith(name)]
+
+
+def block(store: WeakStore) -> threading.Event:
+    """Keep the store's thread busy from its next batch on, until the event is set."""
+    free = threading.Event()
+    add_all = store.add_all
+
+    def slow(rows: Any) -> list[int]:
+        assert free.wait(10.0)
+        return add_all(rows)
+
+    store.add_all = slow  # type: ignore[method-assign]  # a slow disk
+    return free
+
+
+def test_rows_are_stored_in_order_and_announced_with_their_ids(desk: Desk) -> None:
+    for model in "abc":
+        desk.journal.write(visit(model))
+    desk.clock.listen_until(lambda: len(desk.written) == 3)
+    assert desk.written == [1, 2, 3]
+    assert desk.rows() == ["a", "b", "c"]
+
+
+def test_what_piled_up_goes_into_one_batch(desk: Desk) -> None:
+    free = block(desk.store)
+    for number in range(20):
+        desk.journal.write(visit(str(number)))
+    assert desk.journal.waiting == 19
+    free.set()
+    desk.clock.listen_until(lambda: len(desk.written) == 20)
+    assert desk.store.batches == [1, 19]
+    assert desk.rows() == [str(number) for number in range(20)]
+
+
+def test_a_question_sees_the_row_written_just_before(desk: Desk) -> None:
+    desk.journal.write(visit("m"))
+    assert desk.clock.answer(desk.journal.stats("m"))["total_requests"] == 1
+    assert desk.clock.answer(desk.journal.stats(None))["total_requests"] == 1
+
+
+def test_a_failing_store_is_told_once_and_rows_wait_for_it(desk: Desk, logged: list[LogEvent]) -> None:
+    desk.store.trouble = FULL
+    desk.journal.write(visit("a"))
+    desk.listen_for_attempts(1)
+    for model in "bcd":
+        desk.journal.write(visit(model))
+    desk.clock.advance(RETRY)
+    desk.listen_for_attempts(2)
+    desk.clock.advance(RETRY - 0.1)
+    assert desk.store.attempts == 2
+    assert (desk.journal.waiting, desk.written) == (4, [])
+
+    desk.store.trouble = None
+    desk.clock.advance(0.1)
+    desk.clock.listen_until(lambda: len(desk.written) == 4)
+
+    assert desk.rows() == ["a", "b", "c", "d"]
+    (warning,) = named(logged, "activity.store_failed")
+    assert warning["why"] == "database or disk is full"
+    assert len(named(logged, "activity.store_works_again")) == 1
+
+
+def test_a_store_that_fails_for_long_costs_the_oldest_rows(
+    desk: Desk, logged: list[LogEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "MOST_WAITING", 3)
+    desk.store.trouble = FULL
+    desk.journal.write(visit("a"))
+    desk.listen_for_attempts(1)
+    for model in "bcde":
+        desk.journal.write(visit(model))
+    assert (desk.journal.waiting, desk.journal.dropped) == (3, 2)
+
+    desk.store.trouble = None
+    desk.clock.advance(RETRY)
+    desk.clock.listen_until(lambda: len(desk.written) == 3)
+
+    assert desk.rows() == ["c", "d", "e"]
+    assert desk.journal.dropped == 0
+    (again,) = named(logged, "activity.store_works_again")
+    assert again["lost"] == 2
+
+
+def test_a_failing_question_says_why(desk: Desk) -> None:
+    desk.store.trouble = FULL
+    with pytest.raises(StoreFailed, match="disk is full"):
+        desk.clock.answer(desk.journal.page(ActivityQuery()))
+
+
+def test_a_question_may_be_given_up(desk: Desk) -> None:
+    asked = desk.journal.page(ActivityQuery())
+    failures: list[object] = []
+    asked.addErrback(failures.append)
+    asked.cancel()
+    assert len(failures) == 1
+    assert desk.rows() == []
+
+
+def test_a_fault_in_a_listener_does_not_stop_the_writing(logged: list[LogEvent]) -> None:
+    desk = Desk()
+    heard: list[int] = []
+
+    def listener(row_id: int) -> None:
+        heard.append(row_id)
+        raise LookupError(row_id)
+
+    desk.journal = Journal(lambda: desk.store, desk.clock, listener)
+    desk.journal.start()
+    desk.journal.write(visit("a"))
+    desk.journal.write(visit("b"))
+    desk.clock.listen_until(lambda: len(heard) == 2)
+    assert desk.rows() == ["a", "b"]
+    desk.clock.answer(desk.journal.close())
+    assert len(named(logged, "activity.journal_broke")) == 2
+
+
+def test_starting_on_an_unusable_store_fails_at_once() -> None:
+    def unusable() -> ActivityStore:
+        raise StoreUnusable("a.db", "file is not a database")
+
+    journal = Journal(unusable, ListeningClock())
+    with pytest.raises(StoreUnusable, match=r"a\.db: file is not a database"):
+        journal.start()
+    journal.write(visit())
+    assert journal.waiting == 1
+    assert journal.close().called
+
+
+def test_rows_from_before_the_start_are_stored_at_the_start() -> None:
+    desk = Desk()
+    desk.journal.write(visit("early"))
+    desk.journal.start()
+    assert desk.rows() == ["early"]
+    desk.clock.answer(desk.journal.close())
+
+
+def test_closing_writes_what_waits_and_ends_the_thread() -> None:
+    desk = Desk()
+    desk.journal.start()
+    free = block(desk.store)
+    for model in "abc":
+        desk.journal.write(visit(model))
+    closed = desk.journal.close()
+    assert not closed.called
+    free.set()
+    desk.clock.answer(closed)
+    assert desk.written == [1, 2, 3]
+    with pytest.raises(sqlite3.ProgrammingError):
+        desk.store.stats(None)
+    assert desk.clock.getDelayedCalls() == []
+
+
+def test_a_closed_journal_takes_no_rows_and_no_questions() -> None:
+    desk = Desk()
+    desk.journal.start()
+    desk.clock.answer(desk.journal.close())
+    desk.journal.write(visit())
+    assert desk.journal.waiting == 0
+    with pytest.raises(JournalClosed):
+        desk.clock.answer(desk.journal.page(ActivityQuery()))
+
+
+def test_closing_twice_waits_for_the_same_end() -> None:
+    desk = Desk()
+    desk.journal.start()
+    first, second = desk.journal.close(), desk.journal.close()
+    desk.clock.listen_until(lambda: first.called and second.called)
+    assert desk.journal.close().called
+
+
+def test_closing_while_the_store_fails_tries_once_more_and_tells_the_loss(logged: list[LogEvent]) -> None:
+    desk = Desk()
+    desk.journal.start()
+    desk.store.trouble = FULL
+    desk.journal.write(visit("a"))
+    desk.listen_for_attempts(1)
+    desk.journal.write(visit("b"))
+    desk.clock.answer(desk.journal.close())
+    assert desk.store.attempts == 2
+    assert desk.clock.getDelayedCalls() == []
+    (lost,) = named(logged, "activity.rows_lost")
+    assert lost["lost"] == 2
+
+
+def test_closing_does_not_wait_for_ever(logged: list[LogEvent]) -> None:
+    desk = Desk()
+    desk.journal.start()
+    free = block(desk.store)
+    desk.journal.write(visit())
+    closed: Deferred[None] = desk.journal.close()
+    desk.clock.advance(PATIENCE)
+    assert closed.called
+    assert len(named(logged, "activity.close_gave_up")) == 1
+    free.set()
+    desk.clock.listen_until(lambda: desk.written)
+    assert desk.journal._pool is not None
+    desk.journal._pool.stop()
+    desk.store.close()
+
+
+def test_two_journals_share_nothing() -> None:
+    one, two = Desk(), Desk()
+    one.journal.start()
+    two.journal.start()
+    free = block(one.store)
+    one.journal.write(visit("a"))
+    two.journal.write(visit("b"))
+    assert two.rows() == ["b"]
+    free.set()
+    assert one.rows() == ["a"]
+    for desk in (one, two):
+        desk.clock.answer(desk.journal.close())
