@@ -1,0 +1,128 @@
+"""Files to a `Config`: the order of the steps, and nothing of what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Names
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from llamaswap.config import source
+from llamaswap.config.document import NotYaml, compose
+from llamaswap.config.environment import substitute
+from llamaswap.config.expanding import expand
+from llamaswap.config.macro_scopes import apply_macros
+from llamaswap.config.macros import TooMuchText
+from llamaswap.config.merging import merge
+from llamaswap.config.mistakes import ConfigRejected, Mistake, Place, Report
+from llamaswap.config.model import Config
+from llamaswap.config.models import read_model
+from llamaswap.config.names import Names as Namespace
+from llamaswap.config.names import gather
+from llamaswap.config.nodes import Mapping, Sequence, describe
+from llamaswap.config.peers import read_peer
+from llamaswap.config.profiles import read_profiles
+from llamaswap.config.reading import Section
+from llamaswap.config.routing import Routing, read_routing
+from llamaswap.config.selectors import read_selectors
+from llamaswap.config.settings import OWN_KEYS, StoreTrouble, read_preload, read_settings
+from llamaswap.config.stores import anchor_stores
+
+__all__ = ["ConfigRejected", "Mistake", "load", "load_text"]
+
+_NO_ENVIRONMENT: Names[str, str] = MappingProxyType({})
+
+
+def load(config: Path | None, config_dir: Path | None, environ: Names[str, str]) -> Config:
+    """Read a configuration file, the files of a directory, or both.
+
+    Args:
+        config: the file; None when there is none.
+        config_dir: a directory whose `*.yml` and `*.yaml` files are merged in.
+        environ: what `${env.NAME}` can refer to.
+
+    Raises:
+        ConfigRejected: with every mistake that could be found.
+    """
+    report = Report()
+    sources = source.read_sources(config, config_dir, report)
+    return _load(sources, environ, source.store_trouble, report)
+
+
+def load_text(text: str, *, file: str = "config.yaml", environ: Names[str, str] = _NO_ENVIRONMENT) -> Config:
+    """Read a configuration from a text; the disk is not looked at.
+
+    Raises:
+        ConfigRejected: with every mistake that could be found.
+    """
+    return _load([source.Source(file, text.removeprefix("\ufeff"))], environ, lambda _: None, Report([file]))
+
+
+def _load(
+    sources: list[source.Source], environ: Names[str, str], store_trouble: StoreTrouble, report: Report
+) -> Config:
+    documents = [document for one in sources if (document := _document(one, environ, report)) is not None]
+    report.reject_if_wrong()
+    start = Place(report.files[0] if report.files else "")
+    merged = merge(documents, report) if documents else Mapping(start)
+    report.reject_if_wrong()
+    try:
+        root = apply_macros(expand(merged), OWN_KEYS, report)
+    except (NotYaml, TooMuchText) as error:
+        report.wrong(error.place, "", error.what)
+        raise report.rejection() from error
+    config = _read(root, anchor_stores(merged), store_trouble, report)
+    report.reject_if_wrong()
+    return replace(config, warnings=report.warnings())
+
+
+def _document(one: source.Source, environ: Names[str, str], report: Report) -> Mapping | None:
+    """One file's mapping; None when it says nothing, or nothing that can be read."""
+    text = substitute(one.file, one.text, environ, report)
+    try:
+        root = compose(text.text, text.locate)
+    except NotYaml as error:
+        report.wrong(error.place, "", error.what)
+        return None
+    if isinstance(root, Mapping):
+        return root if root.entries else None
+    if isinstance(root, Sequence) and root.items:
+        report.wrong(root.place, "", f"expected a mapping, got {describe(root)}")
+    return None
+
+
+def _read(root: Mapping, stores: frozenset[str], store_trouble: StoreTrouble, report: Report) -> Config:
+    section = Section(root, root.place, "", report)
+    shared = read_settings(section, store_trouble)
+    models = tuple(read_model(entry, shared, report) for entry in section.named("models"))
+    peers = tuple(read_peer(entry, report) for entry in section.named("peers"))
+    names = gather(models, peers, report)
+    routing = read_routing(section, names, report)
+    config = replace(
+        shared,
+        models=MappingProxyType({model.config.id: model.config for model in models}),
+        names=MappingProxyType(dict(names.aliases)),
+        peers=MappingProxyType({peer.config.id: peer.config for peer in peers}),
+        preload=read_preload(section, names),
+        router=routing.router,
+        groups=routing.groups,
+        matrix=routing.matrix_config,
+        scheduler=routing.scheduler,
+    )
+    config = _read_virtual(config, section, names, routing, report)
+    section.close("macros", *stores)
+    return config
+
+
+def _read_virtual(
+    config: Config, section: Section, names: Namespace, routing: Routing, report: Report
+) -> Config:
+    """Selectors and profiles, which refer to everything else."""
+    selectors = read_selectors(section.named("selectors"), names, routing.coexist, report)
+    ids = frozenset(selector.id for selector in selectors)
+    profiles = read_profiles(section.named("profiles"), names, ids, report)
+    return replace(
+        config,
+        selectors=MappingProxyType({selector.id: selector for selector in selectors}),
+        profiles=MappingProxyType({profile.id: profile for profile in profiles}),
+    )
