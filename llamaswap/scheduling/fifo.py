@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llamaswap.config.model import DEFAULT_CONCURRENCY_LIMIT, ModelConfig
-from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests
+from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
 from llamaswap.scheduling.limits import ConcurrencyLimits
 from llamaswap.scheduling.vocabulary import (
     Band,
@@ -22,6 +22,7 @@ from llamaswap.scheduling.vocabulary import (
     Decision,
     Dispatch,
     Facts,
+    Handover,
     Load,
     MakeRoom,
     QueueView,
@@ -56,6 +57,7 @@ class FifoScheduler:
         self, priorities: Mapping[str, int], models: Mapping[str, ModelConfig], make_room: MakeRoom
     ) -> None:
         self._priorities = priorities
+        self._models = models
         self._make_room = make_room
         self._limits = ConcurrencyLimits(models, default=DEFAULT_CONCURRENCY_LIMIT)
         self._queue: list[Ticket] = []  # in the order of `_rank`
@@ -122,6 +124,32 @@ class FifoScheduler:
         for model in tuple(self._swaps):
             waiting += self._end_swap(model)
         return [self._refuse(ticket, ShuttingDown()) for ticket in waiting]
+
+    def hand_over(self) -> Handover:
+        """Give the queue, the loads under way and what is being served to another scheduler."""
+        loading = tuple(ticket for swap in self._swaps.values() for ticket in swap.waiters)
+        return Handover(
+            waiting=tuple(sorted(self._queue, key=lambda ticket: ticket.number)),
+            loading=loading,
+            served=tuple(self._served.values()),
+            unclaimed=frozenset(model for model, swap in self._swaps.items() if not swap.waiters),
+        )
+
+    def take_over(self, handover: Handover, facts: Facts) -> Sequence[Decision]:
+        """Go on with the loads under way and look at the whole queue again."""
+        for ticket in (*handover.served, *handover.loading, *handover.waiting):
+            self._limits.force(ticket.model)
+        for ticket in handover.served:
+            self._serve(ticket)
+        for model in handover.unclaimed & self._models.keys():
+            self._swaps[model] = _Swap(frozenset())
+        unknown = [t for t in (*handover.loading, *handover.waiting) if t.model not in self._models]
+        for ticket in handover.loading:
+            if ticket.model in self._models:
+                self._swaps.setdefault(ticket.model, _Swap(frozenset())).waiters.append(ticket)
+        known = [ticket for ticket in handover.waiting if ticket.model in self._models]
+        self._queue = sorted(known, key=self._rank)
+        return [self._refuse(ticket, UnknownModel()) for ticket in unknown] + self._drain(facts)
 
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model could serve now without a start and without an eviction."""

@@ -28,12 +28,17 @@ class GroupPlanner:
         self._group_of = {member: group for group in groups for member in group.members}
 
     def make_room(self, target: str, running: frozenset[str]) -> frozenset[str]:
-        """Return the models of `running` that must stop before `target` may run."""
+        """Return the models of `running` that must stop before `target` may run.
+
+        A model in no group is one that the configuration does not know any more: it must always stop.
+        """
         group = self._group_of[target]
         return frozenset(model for model in running if model != target and self._evicts(group, model))
 
     def _evicts(self, group: GroupConfig, model: str) -> bool:
-        other = self._group_of[model]
+        other = self._group_of.get(model)
+        if other is None:
+            return True
         if other is group:
             return group.swap
         return group.exclusive and not other.persistent

@@ -31,6 +31,10 @@ class ConcurrencyLimits:
         self._taken[model] += 1
         return True
 
+    def force(self, model: str) -> None:
+        """Take a slot for a request that was admitted before; it may exceed the limit."""
+        self._taken[model] += 1
+
     def give_back(self, model: str) -> None:
         """Return a slot that was taken."""
         self._taken[model] -= 1

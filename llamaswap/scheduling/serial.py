@@ -10,10 +10,10 @@ preempted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from llamaswap.config.model import ModelConfig, SerialSettings
-from llamaswap.errors import LoadRefused, ModelFailing, ModelUnloaded, ShuttingDown, TooManyRequests
+from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
 from llamaswap.scheduling.backoff import Backoff
 from llamaswap.scheduling.limits import ConcurrencyLimits
 from llamaswap.scheduling.score import Formula, format_thousandths, waited_us
@@ -22,6 +22,7 @@ from llamaswap.scheduling.vocabulary import (
     Decision,
     Dispatch,
     Facts,
+    Handover,
     Load,
     MakeRoom,
     QueueView,
@@ -55,8 +56,9 @@ class SerialScheduler:
         self._make_room = make_room
         self._limits = ConcurrencyLimits(models, default=None)
         self._backoff = Backoff()
-        self._job: Ticket | None = None
-        self._job_loads = False
+        self._models = models
+        self._jobs: dict[int, Ticket] = {}  # one at most, or what another scheduler left running side by side
+        self._loading: set[int] = set()  # those of them whose model is not ready yet
         self._unclaimed: str | None = None  # a model that still loads although its job's client left
         self._closed = False
 
@@ -77,58 +79,91 @@ class SerialScheduler:
 
         A load under way goes on unclaimed until the next pick joins or ends it.
         """
-        if self._job == ticket:
-            if self._job_loads:
-                self._unclaimed = ticket.model
-            return self._free(ticket, facts)
         if ticket in self._waiting:
             self._waiting.remove(ticket)
             self._limits.give_back(ticket.model)
-        return ()
+            return ()
+        if ticket.number not in self._loading or len(self._jobs_loading({ticket.model})) > 1:
+            return self.released(ticket, facts)
+        if len(self._jobs) > 1:  # others still run beside it: the box is not free to keep a model warm
+            return (Stop(frozenset({ticket.model})), *self._free(ticket, facts))
+        self._unclaimed = ticket.model
+        return self._free(ticket, facts)
 
     def loaded(self, model: str, facts: Facts) -> Sequence[Decision]:
         """Let the job that needed this load talk to its upstream."""
         self._backoff.succeeded(model)
         if self._unclaimed == model:
             self._unclaimed = None
-        if self._job is None or not self._job_loads or self._job.model != model:
-            return ()
-        self._job_loads = False
-        return (Serve(self._job),)
+        ready = self._jobs_loading({model})
+        self._loading.difference_update(ticket.number for ticket in ready)
+        return [Serve(ticket) for ticket in ready]
 
     def load_failed(self, model: str, why: str, output: Sequence[str], facts: Facts) -> Sequence[Decision]:
         """Refuse the job that needed the load; after the third failure in a row, all that wait for it.
 
         A report about a load that was ended meanwhile says nothing about the model.
         """
-        job = self._job if self._job_loads else None
-        if job is not None and job.model == model:
-            self._backoff.failed(model, why, output, facts.now)
-            decisions = self._refuse_if_failing(model, facts)
-            refusal = self._backoff.refusal(model, facts.now) or LoadRefused(why, output)
-            return [*decisions, Refuse(job, refusal), *self._free(job, facts)]
+        jobs = self._jobs_loading({model})
+        if not jobs and self._unclaimed != model:
+            return ()
         if self._unclaimed == model:
-            self._unclaimed = None  # the box is free, so nobody waits
-            self._backoff.failed(model, why, output, facts.now)
-        return ()
+            self._unclaimed = None
+        self._backoff.failed(model, why, output, facts.now)
+        decisions = self._refuse_if_failing(model, facts)
+        for job in jobs:
+            refusal = self._backoff.refusal(model, facts.now) or LoadRefused(why, output)
+            decisions += [Refuse(job, refusal), *self._free(job, facts)]
+        return decisions
 
     def released(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
         """Free the box: the upstream's response has ended."""
-        return self._free(ticket, facts) if self._job == ticket else ()
+        return self._free(ticket, facts) if ticket.number in self._jobs else ()
 
     def unloaded(self, models: frozenset[str], facts: Facts) -> Sequence[Decision]:
         """Fail the job that was loading one of these models; its waiting tickets keep waiting."""
         if self._unclaimed in models:
             self._unclaimed = None
-        job = self._job
-        if job is None or not self._job_loads or job.model not in models:
-            return ()
-        return (Refuse(job, ModelUnloaded()), *self._free(job, facts))
+        decisions: list[Decision] = []
+        for job in self._jobs_loading(models):
+            decisions += [Refuse(job, ModelUnloaded()), *self._free(job, facts)]
+        return decisions
 
     def closing(self, facts: Facts) -> Sequence[Decision]:
         """Refuse everybody who waits; the running job keeps its grace."""
         self._closed = True
         return [self._refuse_waiting(ticket, ShuttingDown()) for ticket in tuple(self._waiting)]
+
+    def hand_over(self) -> Handover:
+        """Give the queue, the job and a load under way to another scheduler."""
+        return Handover(
+            waiting=tuple(sorted(self._waiting, key=lambda ticket: ticket.number)),
+            loading=tuple(job for number, job in self._jobs.items() if number in self._loading),
+            served=tuple(job for number, job in self._jobs.items() if number not in self._loading),
+            unclaimed=frozenset() if self._unclaimed is None else frozenset({self._unclaimed}),
+        )
+
+    def take_over(self, handover: Handover, facts: Facts) -> Sequence[Decision]:
+        """Go on with one job at a time, once those that another scheduler let run side by side have ended."""
+        decisions: list[Decision] = []
+        strays = handover.unclaimed & self._models.keys()
+        if len(strays) == 1 and not handover.served and not handover.loading:
+            (self._unclaimed,) = strays
+        elif strays:
+            decisions.append(Stop(frozenset(strays)))
+        for ticket in (*handover.served, *handover.loading, *handover.waiting):
+            self._limits.force(ticket.model)
+        for ticket in (*handover.served, *handover.loading):
+            self._jobs[ticket.number] = ticket
+        self._loading = {ticket.number for ticket in handover.loading}
+        for ticket in handover.waiting:
+            self._waiting.add(ticket)
+        gone = [ticket for ticket in handover.waiting if ticket.model not in self._models]
+        decisions += [self._refuse_waiting(ticket, UnknownModel()) for ticket in gone]
+        for ticket in handover.loading:
+            if ticket.model not in self._models:
+                decisions += [Refuse(ticket, UnknownModel()), *self._free(ticket, facts)]
+        return [*decisions, *self._pick(facts)]
 
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model could serve now without a start and without an eviction."""
@@ -136,13 +171,15 @@ class SerialScheduler:
 
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model waits, loads or runs."""
-        held = self._job is not None and self._job.model == model
-        return held or bool(self._waiting.count(model))
+        return any(job.model == model for job in self._jobs.values()) or bool(self._waiting.count(model))
 
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and the job."""
-        jobs = (self._job,) if self._job is not None else ()
-        return QueueView(bands=self._waiting.band_view(now), jobs=jobs)
+        return QueueView(bands=self._waiting.band_view(now), jobs=tuple(self._jobs.values()))
+
+    def _jobs_loading(self, models: Collection[str]) -> list[Ticket]:
+        """Return the jobs that wait for a load of one of these models."""
+        return [job for job in self._jobs.values() if job.number in self._loading and job.model in models]
 
     def _refuse_if_failing(self, model: str, facts: Facts) -> list[Decision]:
         """Refuse everybody who waits for a closed model, each with an error of its own to raise."""
@@ -153,29 +190,29 @@ class SerialScheduler:
                 decisions.append(self._refuse_waiting(ticket, failing))
         return decisions
 
-    def _refuse_waiting(self, ticket: Ticket, refusal: ModelFailing | ShuttingDown) -> Refuse:
+    def _refuse_waiting(self, ticket: Ticket, refusal: Refusal) -> Refuse:
         self._waiting.remove(ticket)
         self._limits.give_back(ticket.model)
         return Refuse(ticket, refusal)
 
     def _free(self, job: Ticket, facts: Facts) -> Sequence[Decision]:
         self._limits.give_back(job.model)
-        self._job = None
-        self._job_loads = False
+        del self._jobs[job.number]
+        self._loading.discard(job.number)
         return self._pick(facts)
 
     def _pick(self, facts: Facts) -> Sequence[Decision]:
         """Dispatch the best-scoring ticket if the box is free and somebody waits."""
-        if self._job is not None or self._closed or not len(self._waiting):
+        if self._jobs or self._closed or not len(self._waiting):
             return ()
         resident = frozenset(model for model in self._waiting.models() if self.resident(model, facts))
         ticket = self._waiting.best(resident)
         verdict = self._verdict(ticket, resident, facts)
         self._waiting.remove(ticket)
-        self._job = ticket
+        self._jobs[ticket.number] = ticket
         if ticket.model in resident:
             return (*self._end_unclaimed(ticket.model, facts), Dispatch(ticket, verdict), Serve(ticket))
-        self._job_loads = True
+        self._loading.add(ticket.number)
         return (Dispatch(ticket, verdict), *self._load(ticket.model, facts))
 
     def _load(self, model: str, facts: Facts) -> Sequence[Decision]:

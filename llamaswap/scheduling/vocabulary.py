@@ -131,6 +131,19 @@ class QueueView:
     jobs: tuple[Ticket, ...]  # dispatched and not yet ended
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What one scheduler leaves to the next when the configuration changes.
+
+    A ticket keeps its number and arrival time, and with them its place.
+    """
+
+    waiting: tuple[Ticket, ...] = ()  # in arrival order
+    loading: tuple[Ticket, ...] = ()  # dispatched; a load of their model is under way
+    served: tuple[Ticket, ...] = ()  # dispatched, and talking to their upstream
+    unclaimed: frozenset[str] = frozenset()  # models that load although nobody waits for it any more
+
+
 MakeRoom = Callable[[str, frozenset[str]], frozenset[str]]
 """`make_room(target, running)`: the models of `running` that must stop before `target` may run.
 
@@ -168,6 +181,15 @@ class Scheduler(Protocol):
 
     def closing(self, facts: Facts) -> Sequence[Decision]:
         """The daemon stops: nobody is dispatched any more."""
+
+    def hand_over(self) -> Handover:
+        """Give everything away, to be taken over by another scheduler; this one is spent."""
+
+    def take_over(self, handover: Handover, facts: Facts) -> Sequence[Decision]:
+        """Go on where another scheduler stopped; before anything else arrives.
+
+        A waiting ticket whose model this scheduler does not know is refused.
+        """
 
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model is ready and would need neither a start nor an eviction to serve."""

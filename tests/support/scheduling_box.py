@@ -138,6 +138,12 @@ class Box:
         self._closed = True
         self._post(self.scheduler.closing)
 
+    def reload(self, new: Box) -> None:
+        """Go on under the scheduler of a fresh box, as a reload of the configuration does."""
+        handover = self.scheduler.hand_over()
+        self.scheduler, self._make_room, self._one_job = new.scheduler, new._make_room, new._one_job
+        self._post(lambda facts: self.scheduler.take_over(handover, facts))
+
     def advance(self, seconds: float) -> None:
         """Let time pass; what is due happens at its own moment, not at the end."""
         self.advance_to(self.clock.seconds() + seconds)
