@@ -31,7 +31,7 @@ class IdleTimer:
             expired: called with the timer stopped.
         """
         self._clock = clock
-        self._ttl = ttl
+        self.ttl = ttl  # a new value counts from the next look
         self._may_expire = may_expire
         self._expired = expired
         self._idle_since = 0.0
@@ -42,10 +42,10 @@ class IdleTimer:
     def start(self) -> None:
         """Count from now, or from the end of the uses that are under way."""
         self.stop()
-        if self._ttl > 0:
+        if self.ttl > 0:
             self._running = True
             self._idle_since = self._clock.seconds()
-            self._look_in(self._ttl)
+            self._look_in(self.ttl)
 
     def stop(self) -> None:
         """Stop counting seconds; uses are counted on."""
@@ -65,11 +65,11 @@ class IdleTimer:
         self.uses -= 1
         self._idle_since = self._clock.seconds()
         if self._running and self.uses == 0 and self._timer is None:
-            self._look_in(self._ttl)
+            self._look_in(self.ttl)
 
     def _look(self) -> None:
         self._timer = None
-        remaining = self._idle_since + self._ttl - self._clock.seconds()
+        remaining = self._idle_since + self.ttl - self._clock.seconds()
         if self.uses:
             return  # the end of the last use winds the timer up again
         if remaining > 0:

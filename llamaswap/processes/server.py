@@ -67,6 +67,15 @@ class ServerReport:
     uses: int  # under way
 
 
+def same_process(one: ModelConfig, other: ModelConfig) -> bool:
+    """Return whether a child of one model would do for the other: what else differs needs no restart."""
+    return _launch(one) == _launch(other)
+
+
+def _launch(model: ModelConfig) -> tuple[object, ...]:
+    return (model.argv, model.env, model.proxy, model.check_endpoint, model.cmd_stop)
+
+
 class ModelServer:
     """A model's child, its state, and everybody who waits for a change of it.
 
@@ -113,6 +122,8 @@ class ModelServer:
         self._second_try: IDelayedCall | None = None
         self._tried_again = False
         self._last_stop: float | None = None
+        self._successor: ModelConfig | None = None  # what it runs as from its next start on
+        self._retiring = False  # it ends with its last use
 
     @property
     def state(self) -> State:
@@ -174,6 +185,32 @@ class ModelServer:
         self._outbox.deliver()
         return waiter
 
+    def reconfigure(self, model: ModelConfig) -> None:
+        """Be what `model` says; a child that was started differently ends when its uses have ended.
+
+        Whoever waits for it to be ready goes on waiting, for the new one.
+        """
+        self._retiring = False
+        if self.state is State.STOPPED or same_process(model, self.model):
+            self._successor = None
+            self._become(model)
+            return
+        self._successor = model
+        if self.state is State.STARTING or (self.state is State.READY and not self._idle.uses):
+            self._stop(float(self.model.unload_timeout), "its configuration has changed")
+            self._outbox.deliver()
+
+    def retire(self) -> None:
+        """End when the uses under way have ended; who waits for it to be ready is told "aborted".
+
+        `reconfigure` takes that back.
+        """
+        self._wanted.answer(LoadFailed(self.model.id, "aborted: no longer configured"))
+        self._retiring = True
+        if not self._idle.uses:
+            self._stop(float(self.model.unload_timeout), "no longer configured")
+        self._outbox.deliver()
+
     def begin_use(self) -> None:
         """A request is under way: no `ttl` while it lasts."""
         self._idle.begin_use()
@@ -181,6 +218,10 @@ class ModelServer:
     def end_use(self) -> None:
         """That request is over; `ttl` counts from here.  Raises ValueError if there was none."""
         self._idle.end_use()
+        outdated = self._successor is not None or self._retiring
+        if outdated and not self._idle.uses and self.state is State.READY:
+            self._stop(float(self.model.unload_timeout), "its configuration has changed")
+            self._outbox.deliver()
 
     def report(self) -> ServerReport:
         """What it looks like now."""
@@ -283,11 +324,20 @@ class ModelServer:
         if self._second_try is not None:
             self._second_try.cancel()
             self._second_try = None
+        if self._successor is not None:
+            self._become(self._successor)
+            self._successor = None
         if self.state not in {State.STOPPED, State.SHUTDOWN}:
             self._move(self._life.ended)
         self._leaving.answer()
         # After those who waited for the end have seen it.
         self._outbox.post(self._start_if_wanted)
+
+    def _become(self, model: ModelConfig) -> None:
+        self.model = model
+        self._idle.ttl = float(model.ttl)
+        if self.state is State.READY:
+            self._idle.start()
 
     def _move(self, event: Callable[[], None]) -> None:
         old = self.state
