@@ -57,7 +57,7 @@ def substitute(file: str, text: str, environ: Names[str, str], report: Report) -
 
 
 def _substitute_once(source: Substituted, environ: Names[str, str], report: Report) -> Substituted:
-    needed = _names_in_use(source)
+    needed = _names_in_use(source) if _is_in_doubt(source.text, environ) else frozenset()
     lines: list[str] = []
     shifts: dict[int, list[tuple[int, int]]] = {}
     size = 0
@@ -91,6 +91,12 @@ def _value(
         report.wrong(place, "", f"environment variable {name} holds a line break or NUL")
         return None
     return _UNUSABLE.sub(" ", value).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _is_in_doubt(text: str, environ: Names[str, str]) -> bool:
+    """Whether it matters which names are only in comments; to find out, the text must be parsed."""
+    values = [environ.get(name) for name in frozenset(_REFERENCE.findall(text))]
+    return any(value is None or _UNUSABLE.search(value) for value in values)
 
 
 def _names_in_use(source: Substituted) -> frozenset[str]:

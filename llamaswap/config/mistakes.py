@@ -47,10 +47,11 @@ class Mistake:
 class ConfigRejected(Exception):
     """The configuration can't be used.  `str()` is one line per mistake."""
 
-    def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
+    def __init__(self, mistakes: tuple[Mistake, ...], warnings: tuple[str, ...] = ()) -> None:
         assert mistakes
         super().__init__("\n".join(map(str, mistakes)))
         self.mistakes = mistakes
+        self.warnings = warnings  # one line each; what was noticed before loading ended
 
 
 def sentence(place: Place, path: str, what: str) -> str:
@@ -112,7 +113,8 @@ class Report:
 
     def rejection(self) -> ConfigRejected:
         """The exception that carries what has been found so far."""
-        return ConfigRejected(tuple(dict.fromkeys(sorted(self.mistakes, key=self._order))))
+        mistakes = dict.fromkeys(sorted(self.mistakes, key=self._order))
+        return ConfigRejected(tuple(mistakes), self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
         """One line each, in file order."""

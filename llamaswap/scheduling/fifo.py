@@ -163,6 +163,10 @@ class FifoScheduler:
             return True
         return any(ticket.model == model for ticket in self._queue)
 
+    def position(self, ticket: Ticket, facts: Facts) -> int | None:
+        """Return the place of a waiting ticket in the queue; None if it does not wait there."""
+        return self._queue.index(ticket) + 1 if ticket in self._queue else None
+
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and every dispatched ticket."""
         loading = tuple(ticket for swap in self._swaps.values() for ticket in swap.waiters)

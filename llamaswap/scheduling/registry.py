@@ -7,12 +7,15 @@ from typing import assert_never
 from llamaswap.config.model import Config, SchedulerName
 from llamaswap.scheduling.fifo import FifoScheduler
 from llamaswap.scheduling.groups import GroupPlanner
+from llamaswap.scheduling.matrix import MatrixPlanner
 from llamaswap.scheduling.serial import SerialScheduler
 from llamaswap.scheduling.vocabulary import MakeRoom, Scheduler
 
 
 def make_planner(config: Config) -> MakeRoom:
     """Return the eviction planner that the configuration asks for."""
+    if config.router == "matrix" and config.matrix is not None:
+        return MatrixPlanner(config.matrix).make_room
     return GroupPlanner(config.groups).make_room
 
 

@@ -173,9 +173,19 @@ class SerialScheduler:
         """Return whether a ticket for this model waits, loads or runs."""
         return any(job.model == model for job in self._jobs.values()) or bool(self._waiting.count(model))
 
+    def position(self, ticket: Ticket, facts: Facts) -> int | None:
+        """Return the place of a waiting ticket if nothing changed any more; None if it does not wait."""
+        if ticket not in self._waiting:
+            return None
+        return self._waiting.position(ticket, self._resident_models(facts))
+
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and the job."""
         return QueueView(bands=self._waiting.band_view(now), jobs=tuple(self._jobs.values()))
+
+    def _resident_models(self, facts: Facts) -> frozenset[str]:
+        """Return the models somebody waits for that are resident."""
+        return frozenset(model for model in self._waiting.models() if self.resident(model, facts))
 
     def _jobs_loading(self, models: Collection[str]) -> list[Ticket]:
         """Return the jobs that wait for a load of one of these models."""
@@ -205,7 +215,7 @@ class SerialScheduler:
         """Dispatch the best-scoring ticket if the box is free and somebody waits."""
         if self._jobs or self._closed or not len(self._waiting):
             return ()
-        resident = frozenset(model for model in self._waiting.models() if self.resident(model, facts))
+        resident = self._resident_models(facts)
         ticket = self._waiting.best(resident)
         verdict = self._verdict(ticket, resident, facts)
         self._waiting.remove(ticket)

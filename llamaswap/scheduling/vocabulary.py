@@ -197,5 +197,11 @@ class Scheduler(Protocol):
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model waits, loads or runs."""
 
+    def position(self, ticket: Ticket, facts: Facts) -> int | None:
+        """Return how many would go before a waiting ticket, plus one; None if it does not wait.
+
+        What arrives later, or becomes resident, may still go before it.
+        """
+
     def view(self, now: float) -> QueueView:
         """Return a snapshot for metrics and pages."""

@@ -111,6 +111,15 @@ class WaitingRoom:
         """Return the ticket that priority and affinity alone would put first."""
         return self._first(lambda queue: queue.by_priority, resident, self._formula.bonus)
 
+    def position(self, ticket: Ticket, resident: frozenset[str]) -> int:
+        """Return 1 + how many waiting tickets the full formula puts before this one; O(n)."""
+        own = self._standing(ticket, resident)
+        return 1 + sum(self._standing(other, resident) > own for other in self)
+
+    def _standing(self, ticket: Ticket, resident: frozenset[str]) -> tuple[int, int]:
+        bonus = self._formula.affinity_key() if ticket.model in resident else 0
+        return self._formula.key(ticket) + bonus, -ticket.number
+
     def band_view(self, now: float) -> dict[Band, BandView]:
         """Return depth and oldest wait of each band; arrival order is the order of the dicts."""
         return {band: _look(tickets, now) for band, tickets in self._bands.items()}

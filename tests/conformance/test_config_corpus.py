@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 from llamaswap.config.command import split_command
 from llamaswap.config.load import ConfigRejected, load
-from support.config_corpus import Case, accepted, differences, lay_out, read_corpus, shown
+from llamaswap.tools.dump import dump
+from support.config_corpus import Case, accepted, differences, lay_out, read_corpus
 
 _WRITTEN_BACK = "the reference writes the text out again and shifts a line break; we keep YAML's reading"
 
@@ -72,4 +74,4 @@ def _differences(want: dict[str, Any], case: Case) -> list[str]:
         return [] if want.get("reject") else [f"rejected: {error}"]
     if want.get("reject"):
         return [f"should have been rejected: {want.get('hint', '')}"]
-    return list(differences(want["config"], shown(loaded)))
+    return list(differences(want["config"], json.loads(dump(loaded))))

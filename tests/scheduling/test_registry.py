@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from llamaswap.config.model import Config, GroupConfig, SchedulerConfig, SchedulerName, SerialSettings
+from llamaswap.config.model import (
+    Config,
+    GroupConfig,
+    MatrixConfig,
+    SchedulerConfig,
+    SchedulerName,
+    SerialSettings,
+)
 from llamaswap.scheduling.fifo import FifoScheduler
 from llamaswap.scheduling.registry import make_planner, make_scheduler
 from llamaswap.scheduling.serial import SerialScheduler
@@ -56,6 +63,13 @@ def test_the_planner_knows_the_groups() -> None:
 
     assert make_planner(config())("B", frozenset("A")) == {"A"}
     assert make_planner(config(groups=apart))("B", frozenset("A")) == frozenset()
+
+
+def test_the_planner_knows_the_matrix() -> None:
+    matrix = MatrixConfig(sets=(("s", "A & B"),))
+    asked = Config(models=models_named("ABC"), router="matrix", matrix=matrix)
+
+    assert make_planner(asked)("B", frozenset("AC")) == {"C"}
 
 
 def test_both_schedulers_ask_the_planner() -> None:

@@ -311,3 +311,30 @@ def test_a_clock_that_goes_back_makes_no_negative_waits(make: MakeBox) -> None:
     dispatch = box.scheduler.released(job, Facts(now=50.0, running=frozenset("A"), ready=frozenset("A")))[0]
     assert isinstance(dispatch, Dispatch)
     assert dispatch.verdict.waited == 0.0
+
+
+@every_scheduler
+def test_a_waiting_ticket_knows_its_place(make: MakeBox) -> None:
+    box = make("ABC")
+    box.fleet.ready.add("A")
+    running = box.arrive("A", job=10.0)
+    late = box.arrive("B", -100)
+    early = box.arrive("C", 100)
+    middle = box.arrive("B", 0)
+
+    places = [box.scheduler.position(ticket, box.facts) for ticket in (running, early, middle, late)]
+
+    assert places == [None, 1, 2, 3]
+
+
+@every_scheduler
+def test_places_are_the_order_in_which_tickets_go_if_nothing_changes(make: MakeBox) -> None:
+    box = make("AB")
+    box.fleet.load_time = 0.0
+    box.arrive("A", job=5.0)
+    waiting = [box.arrive("B", priority) for priority in (0, -5, 7, 0, 100)]
+
+    places = {box.scheduler.position(ticket, box.facts): ticket.number for ticket in waiting}
+    box.settle()
+
+    assert [places[place] for place in sorted(p for p in places if p)] == box.dispatched[1:]

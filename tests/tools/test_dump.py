@@ -1,0 +1,49 @@
+"""A dump is JSON with everything in it.  The recorded configurations are held against it elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+from llamaswap.config.load import load_text
+from llamaswap.tools.dump import dump, effective, free_form, model_settings
+from support.tools_configs import grouped, sets
+
+
+def test_a_dump_is_json_with_one_object() -> None:
+    assert json.loads(dump(grouped())) == effective(grouped())
+    assert dump(grouped()).endswith("}\n")
+
+
+def test_macros_and_defaults_are_applied() -> None:
+    model = effective(grouped())["models"]["qwen"]
+
+    assert model["argv"] == ["llama-server", "--port", "5801", "--alias", "my model"]
+    assert model["checkEndpoint"] == "/health"
+
+
+def test_only_the_router_in_use_is_shown() -> None:
+    assert effective(grouped())["matrix"] is None
+    assert effective(sets())["groups"] is None
+    assert effective(sets())["matrix"]["sets"] == [["all", "+pair | a & c"], ["pair", "a & b"]]
+
+
+def test_what_llama_swap_does_not_know_is_shown_only_when_in_use() -> None:
+    serial = "routing: {scheduler: {use: serial, settings: {serial: {agingDivisor: 30}}}}"
+
+    assert "serial" not in effective(grouped())
+    assert effective(grouped(serial))["serial"] == {"agingDivisor": 30.0, "swapAffinityBonus": 10}
+
+
+def test_a_model_that_is_read_to_its_end_says_so() -> None:
+    settings = 'cmd: s, proxy: "http://h", compat: {drainOnDisconnect: true}'
+    drained = load_text(f"models: {{m: {{{settings}}}}}").models["m"]
+
+    assert model_settings(drained)["drainOnDisconnect"] is True
+    assert "drainOnDisconnect" not in model_settings(grouped().models["qwen"])
+
+
+def test_numbers_that_json_lacks_are_wrapped() -> None:
+    assert free_form({"a": [float("inf"), float("-inf"), 1.5]}) == {
+        "a": [{"$float": "inf"}, {"$float": "-inf"}, 1.5]
+    }
+    assert free_form(float("nan")) == {"$float": "nan"}
