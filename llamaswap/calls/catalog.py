@@ -1,0 +1,42 @@
+"""Which model a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llamaswap.config.model import Config, ModelConfig
+
+
+class Catalog:
+    """The names that clients may use: ids first, then aliases; exact and case-sensitive."""
+
+    def __init__(self, config: Config) -> None:
+        self._models = config.models
+        self._names = config.names
+
+    @property
+    def models(self) -> Mapping[str, ModelConfig]:
+        """Every local model by id, sorted."""
+        return self._models
+
+    def find(self, name: str) -> ModelConfig | None:
+        """Return the model that a requested name means, or None."""
+        model = self._models.get(name)
+        return model if model is not None else self._models.get(self._names.get(name, ""))
+
+    def find_in_path(self, path: str) -> tuple[ModelConfig, str] | None:
+        """Find the model that a path begins with: the longest leading run of segments that is a name.
+
+        Args:
+            path: decoded, without a leading slash; ids may contain slashes.
+
+        Returns:
+            The model and the length-preserving name as it was found, or None.
+        """
+        segments = path.split("/")
+        for end in range(len(segments), 0, -1):
+            name = "/".join(segments[:end])
+            model = self.find(name)
+            if model is not None:
+                return model, name
+        return None

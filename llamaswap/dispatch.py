@@ -1,0 +1,374 @@
+"""Carry out what the scheduler decides: tickets to Deferreds, loads to children, leases to callers.
+
+The scheduler sees events one at a time.  What happens while a decision is
+carried out (a handler that runs inside a `callback`, a load that ends at once)
+becomes an event in the inbox and waits its turn, so nothing here recurses.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from llamaswap.chores import Chores
+from llamaswap.doubts import Doubts
+from llamaswap.errors import NotReady, ShuttingDown
+from llamaswap.processes.lifecycle import State
+from llamaswap.processes.server import LoadFailed, ModelServer, ServerGone
+from llamaswap.scheduling.vocabulary import (
+    Band,
+    Decision,
+    Dispatch,
+    Facts,
+    Load,
+    QueueView,
+    Refuse,
+    Scheduler,
+    Serve,
+    Stop,
+    Ticket,
+    Verdict,
+    band_of,
+)
+
+
+class DispatchObserver(Protocol):
+    """Who counts what the dispatcher does."""
+
+    def dispatched(self, verdict: Verdict) -> None:
+        """A ticket has left the waiting room for the box."""
+
+    def abandoned(self, band: Band) -> None:
+        """A client left while its ticket waited."""
+
+    def load_began(self, model: str) -> None:
+        """A load was begun because a ticket needs it."""
+
+    def load_ended(self, model: str, seconds: float) -> None:
+        """A load made its model ready."""
+
+
+class Abandoned(Exception):
+    """The client left before its ticket was served.
+
+    Args:
+        ticket: what it waited with.
+        verdict: why it had been dispatched, or None if it still waited.
+        waited: seconds since it arrived.
+    """
+
+    def __init__(self, ticket: Ticket, verdict: Verdict | None, waited: float) -> None:
+        super().__init__(f"abandoned after {waited:.1f} s")
+        self.ticket = ticket
+        self.verdict = verdict
+        self.waited = waited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to talk to a ready model's server, until the `async with` that gave it ends."""
+
+    server: ModelServer
+    verdict: Verdict | None  # None for a call that went past the queue
+    load: float  # seconds of load between dispatch and lease; 0 when the model was resident
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """One ticket's caller."""
+
+    ready: Deferred[Lease]
+    told: Callable[[Verdict], None]
+    verdict: Verdict | None = None
+    dispatched: float = 0.0
+
+
+_Event = Callable[[Facts], Sequence[Decision]]
+
+
+class Dispatcher:
+    """Gives out leases in the scheduler's order.
+
+    Args:
+        scheduler: who goes next.
+        fleet: the server of every local model, by id.
+        clock: stamps arrivals and measures waits; monotonic in the daemon.
+        observer: counts.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        fleet: Mapping[str, ModelServer],
+        clock: IReactorTime,
+        observer: DispatchObserver,
+    ) -> None:
+        self._scheduler = scheduler
+        self._fleet = fleet
+        self._clock = clock
+        self._observer = observer
+        self._numbers = 0
+        self._inbox: deque[_Event] = deque()
+        self._draining = False
+        self._waiters: dict[int, _Waiter] = {}
+        self._loads: dict[str, Deferred[None]] = {}
+        self._chores = Chores()
+        self._doubts = Doubts(clock)
+        self._leases = 0
+        self._idle: list[Deferred[None]] = []
+
+    @asynccontextmanager
+    async def lease(
+        self,
+        model: str,
+        priority: int,
+        *,
+        looks_only: bool = False,
+        told: Callable[[Verdict], None] = lambda _verdict: None,
+    ) -> AsyncIterator[Lease]:
+        """Wait for the box, then hold it until the block ends.
+
+        Args:
+            model: a real model id.
+            priority: the caller's.
+            looks_only: the call reads a page or counts tokens; it may use a
+                resident model past the queue, and is no job.
+            told: called when the ticket is dispatched, before the load that it
+                may need; never for a call that went past the queue.
+
+        Raises:
+            Refusal: the scheduler says no, or the load failed.
+            Abandoned: the caller was cancelled before it got its lease.
+        """
+        server = self._fleet[model]
+        if (
+            looks_only
+            and self._scheduler.bypass_when_resident
+            and self._scheduler.resident(model, self._facts())
+        ):
+            with _Use(server):
+                yield Lease(server=server, verdict=None, load=0.0)
+            return
+        ticket = self._take_ticket(model, priority)
+        lease = await self._granted(ticket, told)
+        try:
+            with _Use(server):
+                yield lease
+        finally:
+            self._leases -= 1
+            self._post(lambda facts: self._scheduler.released(ticket, facts))
+
+    async def unload(self, models: frozenset[str]) -> None:
+        """Stop these models now, each with its own grace; returns when all are stopped."""
+        stops = [self._stop(model, None) for model in sorted(models)]
+        self._post(lambda facts: self._scheduler.unloaded(models, facts))
+        await _all_stopped(stops)
+
+    def close(self) -> None:
+        """Refuse everybody who waits; whoever holds a lease keeps it."""
+        self._post(self._scheduler.closing)
+
+    def when_idle(self) -> Deferred[None]:
+        """Return a Deferred that fires when no lease is held and no dispatched ticket loads."""
+        idle: Deferred[None] = Deferred()
+        self._idle.append(idle)
+        self._say_when_idle()
+        return idle
+
+    def doubt(self, model: str) -> None:
+        """A connection to this model's server broke: nobody else gets it before we know whether it ended."""
+        if self._fleet[model].state is State.READY:
+            self._doubts.begin(model)
+
+    def server_changed(self, model: str) -> None:
+        """This model's server has come into another state."""
+        self._doubts.end(model)
+
+    def abandon_loads(self) -> None:
+        """Forget every load under way; its waiters stay with whoever holds them."""
+        self._chores.cancel_all()
+        self._doubts.clear()
+
+    def refuse_the_rest(self) -> None:
+        """Refuse whoever still has no lease, dispatched or not: the daemon ends."""
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters.values():
+            waiter.ready.errback(ShuttingDown())
+
+    def wanted(self, model: str) -> bool:
+        """Return whether a ticket for this model waits, loads or runs."""
+        return self._scheduler.wanted(model)
+
+    def view(self) -> QueueView:
+        """Return the scheduler's snapshot."""
+        return self._scheduler.view(self._clock.seconds())
+
+    def _take_ticket(self, model: str, priority: int) -> Ticket:
+        self._numbers += 1
+        return Ticket(number=self._numbers, model=model, priority=priority, arrived=self._clock.seconds())
+
+    async def _granted(self, ticket: Ticket, told: Callable[[Verdict], None]) -> Lease:
+        """Wait for the ticket's lease; a caller that is cancelled meanwhile takes the ticket back."""
+        waiter = self._waiters[ticket.number] = _Waiter(Deferred(), told)
+        self._post(lambda facts: self._scheduler.arrived(ticket, facts))
+        try:
+            return await waiter.ready
+        except CancelledError:
+            self._waiters.pop(ticket.number, None)
+            if waiter.verdict is None:
+                self._observer.abandoned(band_of(ticket.priority))
+            self._post(lambda facts: self._scheduler.cancelled(ticket, facts))
+            raise Abandoned(ticket, waiter.verdict, self._clock.seconds() - ticket.arrived) from None
+
+    def _post(self, event: _Event) -> None:
+        """Let the scheduler see an event, after those that came before it."""
+        self._inbox.append(event)
+        if self._draining:
+            return
+        self._draining = True
+        try:
+            while self._inbox:
+                for decision in self._inbox.popleft()(self._facts()):
+                    self._carry_out(decision)
+        finally:
+            self._draining = False
+        self._say_when_idle()
+
+    def _facts(self) -> Facts:
+        states = [(model, server.state) for model, server in self._fleet.items()]
+        return Facts(
+            now=self._clock.seconds(),
+            running=frozenset(m for m, state in states if state not in (State.STOPPED, State.SHUTDOWN)),
+            ready=frozenset(m for m, state in states if state is State.READY and m not in self._doubts),
+        )
+
+    def _carry_out(self, decision: Decision) -> None:
+        match decision:
+            case Dispatch(ticket, verdict):
+                self._dispatched(ticket, verdict)
+            case Load(model, evict):
+                self._load(model, evict)
+            case Serve(ticket):
+                self._serve(ticket)
+            case Stop(models):
+                for model in models:
+                    self._stop(model, None)
+            case Refuse(ticket, refusal):
+                waiter = self._waiters.pop(ticket.number, None)
+                if waiter is not None:
+                    waiter.ready.errback(refusal)
+            case _ as unknown:
+                assert_never(unknown)
+
+    def _dispatched(self, ticket: Ticket, verdict: Verdict) -> None:
+        waiter = self._waiters.get(ticket.number)
+        if waiter is None:
+            return  # its caller left while this decision waited its turn, and counts as abandoned
+        waiter.verdict = verdict
+        waiter.dispatched = self._clock.seconds()
+        self._observer.dispatched(verdict)
+        self._log.info(
+            "dispatch.dispatched model={model} ticket={ticket} band={band} priority={priority} "
+            "score={score} waited={waited:.3f}s",
+            model=ticket.model,
+            ticket=ticket.number,
+            band=verdict.band.value,
+            priority=verdict.priority,
+            score=verdict.score or "-",
+            waited=verdict.waited,
+        )
+        waiter.told(verdict)
+
+    def _serve(self, ticket: Ticket) -> None:
+        """Hand out the lease, unless the caller has gone: its cancellation is in the inbox then."""
+        waiter = self._waiters.pop(ticket.number, None)
+        if waiter is None:
+            return
+        server = self._fleet[ticket.model]
+        if server.state is not State.READY:
+            self._post(lambda facts: self._scheduler.released(ticket, facts))
+            waiter.ready.errback(NotReady(ticket.model))
+            return
+        load = self._clock.seconds() - waiter.dispatched
+        self._leases += 1
+        waiter.ready.callback(Lease(server=server, verdict=waiter.verdict, load=load))
+
+    def _load(self, model: str, evict: frozenset[str]) -> None:
+        self._observer.load_began(model)
+        self._log.info(
+            "dispatch.load_began model={model} evict={evict}", model=model, evict=",".join(sorted(evict))
+        )
+        load = self._chores.start(f"load {model}", self._make_ready(model, evict))
+        if not load.called:
+            self._loads[model] = load
+
+    async def _make_ready(self, model: str, evict: frozenset[str]) -> None:
+        """Stop what is in the way, make the model ready, and tell the scheduler how it went."""
+        began = self._clock.seconds()
+        try:
+            # A model that others wait for gets the time a load gets, as in llama-swap.
+            await _all_stopped([self._stop(m, self._fleet[m].model.health_check_timeout) for m in evict])
+            await self._doubts.over(model)
+            await self._fleet[model].ensure_ready()
+        except LoadFailed as failed:
+            self._loads.pop(model, None)
+            why, output = failed.why, failed.output
+            self._log.error("dispatch.load_failed model={model} why={why}", model=model, why=why)
+            self._post(lambda facts: self._scheduler.load_failed(model, why, output, facts))
+        else:
+            self._loads.pop(model, None)
+            self._observer.load_ended(model, self._clock.seconds() - began)
+            self._post(lambda facts: self._scheduler.loaded(model, facts))
+
+    def _stop(self, model: str, grace: float | None) -> Deferred[None]:
+        """Stop a model; a load of it that is under way ends without a word to the scheduler."""
+        load = self._loads.pop(model, None)
+        if load is not None:
+            load.cancel()
+        return self._fleet[model].stop(grace)
+
+    def _say_when_idle(self) -> None:
+        if (
+            not self._idle
+            or self._leases
+            or any(waiter.verdict is not None for waiter in self._waiters.values())
+        ):
+            return
+        idle, self._idle = self._idle, []
+        for waiting in idle:
+            waiting.callback(None)
+
+
+async def _all_stopped(stops: Iterable[Deferred[None]]) -> None:
+    """Wait for stops that are under way.
+
+    One by one, because cancelling a `DeferredList` lets it succeed: a load that
+    was ended while it made room would go on and start its child.
+    """
+    for stop in stops:
+        with suppress(ServerGone):  # shut down for good: nothing of it is left
+            await stop
+
+
+class _Use:
+    """Counts as use of a server while it is open: its TTL does not run."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: ModelServer) -> None:
+        self._server = server
+
+    def __enter__(self) -> None:
+        self._server.begin_use()
+
+    def __exit__(self, *_: object) -> None:
+        self._server.end_use()

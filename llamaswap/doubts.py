@@ -1,0 +1,60 @@
+"""Servers whose connection broke: are they gone, or was it only the connection?
+
+A child that dies closes its connections a few milliseconds before its exit is
+known.  Whoever is given its server in between is refused for nothing; so
+nobody is, until the exit is known or has not come for a while.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+SETTLE = 0.25
+"""Seconds after which a server that has not ended is taken to live on."""
+
+
+class Doubts:
+    """The models whose server is in doubt, and who waits until they are not.
+
+    Args:
+        clock: measures `SETTLE`.
+    """
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._ends: dict[str, IDelayedCall] = {}
+        self._waiters: dict[str, list[Deferred[None]]] = {}
+
+    def __contains__(self, model: str) -> bool:
+        return model in self._ends
+
+    def begin(self, model: str) -> None:
+        """A connection to this model's server broke; a doubt under way is not prolonged."""
+        if model not in self._ends:
+            self._ends[model] = self._clock.callLater(SETTLE, self.end, model)
+
+    def end(self, model: str) -> None:
+        """Its end has been noticed, or did not come; nothing happens if there was no doubt."""
+        end = self._ends.pop(model, None)
+        if end is None:
+            return
+        if end.active():
+            end.cancel()
+        for waiter in self._waiters.pop(model, ()):
+            if not waiter.called:  # cancelled otherwise
+                waiter.callback(None)
+
+    def over(self, model: str) -> Deferred[None]:
+        """Return a Deferred that fires when there is no doubt (any more); it may be cancelled."""
+        waiter: Deferred[None] = Deferred()
+        if model in self._ends:
+            self._waiters.setdefault(model, []).append(waiter)
+        else:
+            waiter.callback(None)
+        return waiter
+
+    def clear(self) -> None:
+        """End every doubt: the daemon ends."""
+        for model in tuple(self._ends):
+            self.end(model)
