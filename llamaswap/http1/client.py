@@ -15,6 +15,7 @@ from twisted.internet.protocol import ClientFactory, Factory
 from twisted.python.failure import Failure
 from typing_extensions import override
 
+from llamaswap.http1.securing import HandshakeFailed, Security, connect_securely
 from llamaswap.http1.upstream import Address, UpstreamConnection
 
 
@@ -40,6 +41,7 @@ class Pool:
         connect_timeout: float = 30.0,
         idle_seconds: float = 90.0,
         max_idle: int = 10,
+        security: Security | None = None,
     ) -> None:
         """Keep nothing yet.
 
@@ -47,11 +49,13 @@ class Pool:
             connect_timeout: seconds for one connection to come about.
             idle_seconds: an unused connection is dropped after this long.
             max_idle: connections kept per host and port; the longest unused goes first.
+            security: every connection is inside TLS; None leaves them plain.
         """
         self._reactor = reactor
         self._connect_timeout = connect_timeout
         self._idle_seconds = idle_seconds
         self._max_idle = max_idle
+        self._security = security
         self._idle: dict[Address, list[UpstreamConnection]] = {}
         self._closed = False
 
@@ -68,18 +72,25 @@ class Pool:
         """A new connection; cancelling gives it up.
 
         Raises:
-            UpstreamFailed: refused, unreachable, unknown or too slow.
+            UpstreamFailed: refused, unreachable, unknown, not to be trusted or too slow.
         """
         try:
-            if isIPAddress(host) or isIPv6Address(host):
-                attempt = _Attempt(self, self._reactor, (host, port))
-                return await attempt.start(self._connect_timeout)
-            endpoint = HostnameEndpoint(self._reactor, host, port, timeout=self._connect_timeout)
-            connection = await endpoint.connect(_Builder(self, self._reactor, (host, port)))
+            return await self._connect((host, port))
         except ConnectingCancelledError as error:
             raise CancelledError from error
+        except HandshakeFailed as error:
+            raise UpstreamFailed(f"cannot speak TLS with {host}:{port}: {error}") from error
         except (ConnectError, DNSLookupError, ConnectTimeout) as error:
             raise UpstreamFailed(f"cannot connect to {host}:{port}: {error}") from error
+
+    async def _connect(self, address: Address) -> UpstreamConnection:
+        host, port = address
+        if self._security is None and (isIPAddress(host) or isIPv6Address(host)):
+            return await _Attempt(self, self._reactor, address).start(self._connect_timeout)
+        endpoint = HostnameEndpoint(self._reactor, host, port, timeout=self._connect_timeout)
+        if self._security is not None:
+            return await connect_securely(endpoint, self, self._reactor, address, self._security)
+        connection = await endpoint.connect(_Builder(self, self._reactor, address))
         assert isinstance(connection, UpstreamConnection)
         return connection
 

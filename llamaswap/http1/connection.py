@@ -128,6 +128,7 @@ class ServerConnection(Protocol):
         if exchange is not None and not exchange.finished:
             exchange.lost()
             self._cancel()
+            exchange.over()
         self._tunnel = None
 
     # What the exchange calls (`exchange.Line`).
@@ -325,9 +326,11 @@ class ServerConnection(Protocol):
         if exchange.started:
             self.abort()
         else:
+            exchange.status = error.status
             self._refuse(error)
         exchange.lost()
         self._cancel()
+        exchange.over()
 
     def _refuse(self, error: Malformed) -> None:
         """Say what is wrong and close."""

@@ -65,14 +65,17 @@ class Exchange:
         "_line",
         "_on_gone",
         "_waiting",
+        "body_bytes",
         "client_host",
         "finished",
         "gone",
         "head",
         "intake",
         "on_drain",
+        "on_end",
         "received",
         "started",
+        "status",
     )
 
     def __init__(
@@ -90,10 +93,13 @@ class Exchange:
         self.client_host = client_host  # text of the peer's IP address; empty on a UNIX socket
         self.received = received  # reactor.seconds() at which the head was complete
         self.started = False  # a response head has been sent
+        self.status = 0  # of that head
+        self.body_bytes = 0  # of the response without its framing, as far as they are known
         self.finished = False  # the response is complete, or was cut
         self.gone = False  # the client left before the response was complete
         self.intake = intake
         self.on_drain: Callable[[], None] | None = None  # called when `buffered` has shrunk
+        self.on_end: Callable[[], None] | None = None  # called once, when the response is over or lost
         self._line = line
         self._keep_alive = keep_alive
         self._continue_due = expects_continue
@@ -138,6 +144,7 @@ class Exchange:
         if bodyless or not body or self.head.method == b"HEAD":
             self.write(head)
         else:
+            self.body_bytes = len(body)
             self.write_all((head, body))
         self.finish()
 
@@ -191,6 +198,7 @@ class Exchange:
                 fields.append((b"Connection", b"keep-alive"))
         head = format_response(status, fields, reason=reason)
         self.started = True
+        self.status = status
         return head
 
     @property
@@ -212,6 +220,7 @@ class Exchange:
         """The response is complete; the next request may start now, within this call."""
         if not self.finished:
             self.finished = True
+            self.over()
             if not self.gone:
                 self._line.ended(self)
 
@@ -219,6 +228,7 @@ class Exchange:
         """Cut the connection, so that nothing sent so far looks complete."""
         if not self.finished:
             self.finished = True
+            self.over()
             if not self.gone:
                 self._line.abort()
 
@@ -252,6 +262,12 @@ class Exchange:
         if callback is not None:
             callback()
         self.stop_waiting()
+
+    def over(self) -> None:
+        """Nothing more will reach the client; the connection calls it for a client that left."""
+        callback, self.on_end = self.on_end, None
+        if callback is not None:
+            callback()
 
     def body_complete(self) -> None:
         """Wake who waits for the body; called by the connection."""

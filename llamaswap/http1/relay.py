@@ -20,6 +20,7 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing, Sink
 from llamaswap.http1.heads import ResponseHead, end_to_end, format_response, upgrade_headers
 from llamaswap.http1.parsing import Malformed
+from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.tunnel import ClientToUpstream
 from llamaswap.http1.upstream import UpstreamConnection
 
@@ -70,6 +71,7 @@ async def relay(
     header_timeout: float = 0,
     high_water: int = HIGH_WATER_BYTES,
     drain: bool = False,
+    into: ResponseStream | None = None,
 ) -> Outcome:
     """Send `request` and hand the response to the exchange's client as it comes.
 
@@ -83,14 +85,16 @@ async def relay(
         header_timeout: seconds until the response head must be here; 0 waits for ever.
         high_water: bytes buffered for a slow client before the upstream is held back.
         drain: after the client has left, read on and discard until the upstream ends.
+        into: a response that has begun already; it gets the decoded body, and its end. The
+            upstream's own head is lost, so the request must not allow a Content-Encoding.
 
     Raises:
-        UpstreamFailed: nothing has been sent to the client.
+        UpstreamFailed: nothing of this response has been sent to the client.
         CancelledError: cancelled before a response head had come.
     """
     if exchange.gone:
         raise CancelledError
-    run = _Relay(exchange, method, observer, add_headers, high_water, drain, pool.seconds)
+    run = _Relay(exchange, into, method, observer, add_headers, high_water, drain, pool.seconds)
     connection = pool.take(host, port)
     if connection is not None:
         try:
@@ -119,6 +123,7 @@ class _Relay:
         "_head",
         "_held",
         "_high_water",
+        "_into",
         "_method",
         "_observer",
         "_size",
@@ -128,6 +133,7 @@ class _Relay:
     def __init__(
         self,
         exchange: Exchange,
+        into: ResponseStream | None,
         method: bytes,
         observer: Observer | None,
         add_headers: AddHeaders | None,
@@ -136,6 +142,7 @@ class _Relay:
         clock: Callable[[], float],
     ) -> None:
         self._exchange = exchange
+        self._into = into
         self._method = method
         self._observer = observer
         self._add_headers = add_headers
@@ -147,7 +154,8 @@ class _Relay:
         self._head: ResponseHead | None = None
         self._first_byte: float | None = None
         self._held = b""  # the client's head, waiting to leave with the first body bytes
-        self._crossing = Crossing.AS_THEY_CAME
+        # A response under way has a framing of its own; what it needs is the bare body.
+        self._crossing = Crossing.AS_THEY_CAME if into is None else Crossing.DECHUNKED
         self._tunnel: ClientToUpstream | None = None
         self._size = 0
 
@@ -177,14 +185,13 @@ class _Relay:
 
     def head(self, head: ResponseHead, framing: Framing, *, more: bool) -> Sink | None:
         """Send the client its head, or keep it for a moment when body bytes are at hand."""
-        if head.status == 101 and not upgrade_headers(self._exchange.head.headers):
-            raise Malformed("101 for a request that asked for no upgrade")
+        self._check(head)
         self._head = head
         self._first_byte = self._clock()
         observer = self._observer
         if observer is not None:
             observer.head(head)
-        if not self._exchange.gone:
+        if self._into is None and not self._exchange.gone:
             self._held = self._client_head(head, framing)
             if not more:
                 self._flush_head()
@@ -210,24 +217,24 @@ class _Relay:
     def ended(self, size: int) -> None:
         """The upstream is done, whether or not the client has everything yet."""
         exchange = self._exchange
-        self._size = size
+        self._count(size)
         self._flush_head()
         if self._crossing is Crossing.ENCHUNKED:
             exchange.write(b"0\r\n\r\n")
         gone = exchange.gone
         self._let_go()
-        exchange.finish()
+        (self._into or exchange).finish()
         self._fire(Ended.CLIENT_LEFT if gone else Ended.COMPLETE)
 
     def failed(self, reason: str, size: int) -> None:
         """The upstream died, or never came to life."""
-        self._size = size
+        self._count(size)
         connection = self._connection
         self._let_go()
         if self._exchange.gone:
             self._fire(Ended.CLIENT_LEFT)
         elif self._head is not None:
-            self._exchange.abort()
+            (self._into or self._exchange).abort()
             self._fire(Ended.UPSTREAM_DIED)
         elif self._done is not None:
             stale = connection is not None and connection.stale
@@ -239,6 +246,19 @@ class _Relay:
             self._tunnel.upstream_drained()
 
     # The client's side.
+
+    def _check(self, head: ResponseHead) -> None:
+        """Refuse a head whose body would mean nothing to the client."""
+        into = self._into is not None
+        if head.status == 101 and (into or not upgrade_headers(self._exchange.head.headers)):
+            raise Malformed("101 for a request that asked for no upgrade")
+        if into and (head.get(b"content-encoding") or b"identity").lower() != b"identity":
+            raise Malformed("encoded, for a request that allowed no encoding")
+
+    def _count(self, size: int) -> None:
+        self._size = size
+        if self._into is None:  # a stream counts for itself
+            self._exchange.body_bytes = size
 
     def _client_head(self, head: ResponseHead, framing: Framing) -> bytes:
         exchange = self._exchange
@@ -260,9 +280,9 @@ class _Relay:
             self._exchange.write(data)
 
     def _decoded(self, data: bytes) -> None:
-        """Decoded bytes for a client that knows no chunks."""
+        """Decoded bytes, for a client that knows no chunks or a response that makes its own."""
         self._flush_head()
-        self._exchange.write(data)
+        (self._into or self._exchange).write(data)
         if self._observer is not None:
             self._observer.data(data)
 
@@ -289,7 +309,10 @@ class _Relay:
     def _cancelled(self, done: Deferred[Ended]) -> None:
         """Cut the upstream off, or, if it cannot be stopped, let it run out."""
         connection = self._connection
-        if connection is None or (self._drain and self._exchange.gone):
+        if connection is None:
+            return
+        self._count(connection.body_bytes)
+        if self._drain and self._exchange.gone:
             return
         if self._tunnel is not None:
             connection.close()
@@ -297,7 +320,7 @@ class _Relay:
             connection.abort()
         self._let_go()
         self._done = None
-        self._exchange.abort()
+        (self._into or self._exchange).abort()
         if self._head is not None:
             done.callback(Ended.CLIENT_LEFT)
 

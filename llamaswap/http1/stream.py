@@ -11,6 +11,8 @@ from typing import Protocol
 class Sent(Protocol):
     """The exchange behind a stream."""
 
+    body_bytes: int  # of the body so far, without framing
+
     @property
     def buffered(self) -> int:
         """Bytes that the kernel has not taken yet."""
@@ -45,6 +47,7 @@ class ResponseStream:
         """Send a piece; an empty one is none, and one after the end is dropped."""
         if self._over or self._silent or not data:
             return
+        self._exchange.body_bytes += len(data)
         if self._chunked:
             data = b"%x\r\n%b\r\n" % (len(data), data)
         self._exchange.write(data)

@@ -104,6 +104,11 @@ class UpstreamConnection(Protocol):
         """Whether the connection was lost before one byte answered a request that was not its first."""
         return self._lost_unasked
 
+    @property
+    def body_bytes(self) -> int:
+        """Decoded bytes of the response in progress, so far."""
+        return 0 if self._reader is None else self._reader.size
+
     def send(
         self, request: Sequence[bytes], method: bytes, receiver: Receiver, header_timeout: float = 0
     ) -> None:

@@ -177,3 +177,70 @@ def test_abort_cuts_the_connection_and_is_not_the_client_leaving() -> None:
 
     assert client.is_aborted()
     assert exchange.finished and not exchange.gone
+
+
+def test_what_was_answered_is_known_when_the_exchange_is_over() -> None:
+    exchange, _ = ask(GET)
+    known: list[tuple[int, int]] = []
+    exchange.on_end = lambda: known.append((exchange.status, exchange.body_bytes))
+
+    exchange.respond(404, b"gone\n")
+    exchange.abort()
+
+    assert known == [(404, 5)]
+
+
+def test_the_end_is_told_before_the_next_request_begins() -> None:
+    order: list[str] = []
+
+    async def handler(exchange: Exchange) -> None:
+        number = exchange.head.target.decode()
+        order.append(f"begin {number}")
+        exchange.on_end = lambda: order.append(f"end {number}")
+        exchange.respond(200)
+
+    Clients(handler).connect().send(GET.replace(b"/ ", b"/1 ") + GET.replace(b"/ ", b"/2 "))
+
+    assert order == ["begin /1", "end /1", "begin /2", "end /2"]
+
+
+@pytest.mark.parametrize("how", ["leave", "abort", "break"])
+def test_an_exchange_without_an_answer_ends_once_too(how: str) -> None:
+    ends: list[int] = []
+    exchange, client = ask(GET if how != "break" else GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n")
+    exchange.on_end = lambda: ends.append(exchange.status)
+
+    if how == "leave":
+        client.leave()
+    elif how == "abort":
+        exchange.abort()
+        client.reset()
+    else:
+        client.send(b"no size\r\n")
+
+    assert ends == [400 if how == "break" else 0]
+
+
+def test_the_end_comes_after_the_handler_has_been_cancelled() -> None:
+    order: list[str] = []
+
+    async def handler(exchange: Exchange) -> None:
+        exchange.on_end = lambda: order.append("end")
+        try:
+            await Deferred[None]()
+        finally:
+            order.append("cancelled")
+
+    client = Clients(handler).connect()
+    client.send(GET)
+    client.leave()
+
+    assert order == ["cancelled", "end"]
+
+
+def test_head_counts_no_body() -> None:
+    exchange, _ = ask(GET.replace(b"GET", b"HEAD"))
+
+    exchange.respond(200, b"hello")
+
+    assert exchange.body_bytes == 0

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError
 from twisted.internet.error import ConnectionRefusedError as Refused
+from typing_extensions import override
 
 from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
@@ -509,3 +510,150 @@ def test_a_switch_nobody_asked_for_is_a_failed_upstream() -> None:
 
     assert house.client.take().startswith(b"HTTP/1.1 502 ")
     assert house.ends == ["malformed response: 101 for a request that asked for no upgrade"]
+
+
+class Continued(House):
+    """A house whose response has begun before the upstream is asked."""
+
+    def __init__(self, request: bytes = GET, **options: Any) -> None:
+        super().__init__(request, **options)
+        self.opening = self.client.take()
+
+    @override
+    async def _handle(self, exchange: Exchange) -> None:
+        stream = exchange.stream(200, [(b"A", b"b")])
+        stream.write(b"wait ")
+        self.options["into"] = stream
+        self.exchanges.append(exchange)
+        try:
+            run = relay(exchange, self.pool, "127.0.0.1", 81, [GET], method=b"GET", **self.options)
+            self.outcomes.append(await run)
+        except UpstreamFailed as error:
+            self.ends.append(error.reason)
+            stream.write(b"sorry")
+            stream.finish()
+
+
+@given(st.lists(st.integers(0, 200), max_size=12), st.sampled_from([CHUNKED + CHUNKS, SIZED + b"hello!"]))
+def test_a_response_under_way_gets_the_bare_body_in_a_framing_of_its_own(
+    cuts: list[int], response: bytes
+) -> None:
+    house = Continued(observer=(listener := Listener()))
+    assert house.opening.endswith(b"\r\n\r\n5\r\nwait \r\n")
+
+    house.upstreams.accept().send(*split(response, cuts))
+
+    chunks = house.client.take().split(b"\r\n")
+    assert b"".join(chunks[1:-3:2]) == listener.seen == b"hello!"
+    assert chunks[-3:] == [b"0", b"", b""]
+    assert (listener.statuses, house.outcomes[0].head.status) == ([200], 200)
+    assert (house.ended(), house.outcomes[0].body_bytes) == ([Ended.COMPLETE], 6)
+    assert house.exchanges[0].body_bytes == len(b"wait hello!")
+    assert not house.client.is_closed()
+
+
+def test_a_response_under_way_to_an_old_client_ends_with_its_connection() -> None:
+    house = Continued(OLD)
+
+    house.upstreams.accept().send(SIZED + b"hello!")
+
+    assert house.client.take() == b"hello!"
+    assert house.client.is_closed()
+
+
+def test_an_upstream_that_ends_by_closing_ends_a_response_under_way() -> None:
+    house = Continued()
+    upstream = house.upstreams.accept()
+    upstream.send(ENDLESS + b"hello!")
+
+    upstream.leave()
+
+    assert house.client.take() == b"6\r\nhello!\r\n0\r\n\r\n"
+    assert house.ended() == [Ended.COMPLETE]
+
+
+def test_an_error_of_the_upstream_is_a_body_like_any_other() -> None:
+    house = Continued()
+
+    house.upstreams.accept().send(b"HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops")
+
+    assert house.client.take() == b"4\r\noops\r\n0\r\n\r\n"
+    assert house.outcomes[0].head.status == 500
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+        SIZED[:-2] + b"Content-Encoding: gzip\r\n\r\nhello!",
+    ],
+)
+def test_what_a_response_under_way_cannot_carry_is_left_to_the_caller(response: bytes) -> None:
+    house = Continued()
+
+    house.upstreams.accept().send(response)
+
+    assert house.client.take() == b"5\r\nsorry\r\n0\r\n\r\n"
+    assert len(house.ends) == 1 and house.ends[0].startswith("malformed response: ")
+
+
+def test_an_upstream_that_refuses_leaves_a_response_under_way_to_the_caller() -> None:
+    house = Continued()
+
+    house.upstreams.refuse(Refused())
+
+    assert house.client.take() == b"5\r\nsorry\r\n0\r\n\r\n"
+
+
+def test_an_upstream_that_dies_cuts_a_response_under_way() -> None:
+    house = Continued()
+    upstream = house.upstreams.accept()
+    upstream.send(SIZED + b"hell")
+
+    upstream.reset()
+
+    assert house.client.is_aborted()
+    assert house.client.take() == b"4\r\nhell\r\n"
+    assert house.ended() == [Ended.UPSTREAM_DIED]
+
+
+def test_a_client_that_leaves_a_response_under_way_takes_the_upstream_with_it() -> None:
+    house = Continued()
+    upstream = house.upstreams.accept()
+    upstream.send(SIZED + b"hell")
+
+    house.client.leave()
+
+    assert upstream.is_aborted()
+    assert house.ended() == [Ended.CLIENT_LEFT]
+
+
+def test_a_response_under_way_holds_its_upstream_back_too() -> None:
+    house = Continued(high_water=100)
+    upstream = house.upstreams.accept()
+    upstream.send(ENDLESS)
+    house.client.stall()
+
+    upstream.send(b"a" * 50, b"b" * 90)
+    assert upstream.is_paused()
+
+    house.client.go_on()
+    assert not upstream.is_paused()
+
+
+@pytest.mark.parametrize("response", [CHUNKED + CHUNKS, SIZED + b"hello!"])
+def test_the_exchange_knows_how_much_crossed(response: bytes) -> None:
+    house = House()
+
+    house.upstreams.accept().send(response)
+
+    assert (house.exchanges[0].status, house.exchanges[0].body_bytes) == (200, 6)
+
+
+def test_what_crossed_before_the_client_left_is_known_too() -> None:
+    house = House()
+    house.upstreams.accept().send(CHUNKED + b"5\r\nhello\r\n")
+
+    house.client.leave()
+
+    assert house.exchanges[0].body_bytes == house.outcomes[0].body_bytes == 5

@@ -21,7 +21,7 @@ def begin(request: bytes) -> tuple[ResponseStream, Exchange, End]:
 
 
 def test_a_stream_outlives_its_handler_and_is_chunked() -> None:
-    stream, _, client = begin(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    stream, exchange, client = begin(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
     assert client.take() == HEAD % (b"Transfer-Encoding: chunked\r\n", b"")
 
     stream.write(b"hello, world")
@@ -34,6 +34,7 @@ def test_a_stream_outlives_its_handler_and_is_chunked() -> None:
     stream.abort()
     assert client.take() == b"0\r\n\r\n"
     assert not client.is_closed()
+    assert exchange.body_bytes == len(b"hello, world")
 
 
 def test_an_old_client_gets_the_bytes_and_the_end_of_the_connection() -> None:
@@ -47,13 +48,14 @@ def test_an_old_client_gets_the_bytes_and_the_end_of_the_connection() -> None:
 
 
 def test_head_gets_no_bytes_of_the_stream() -> None:
-    stream, _, client = begin(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n")
+    stream, exchange, client = begin(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n")
 
     stream.write(b"hello")
     stream.finish()
 
     assert client.take() == HEAD % (b"Transfer-Encoding: chunked\r\n", b"")
     assert not client.is_closed()
+    assert exchange.body_bytes == 0
 
 
 def test_a_client_that_leaves_ends_the_stream_quietly() -> None:
