@@ -1,0 +1,141 @@
+"""Hand one exchange to a peer: another server, which has models of its own.
+
+Knows the rules for heads (http contract, section 7).  How bytes cross over is
+`llamaswap.http1.relay`'s part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from llamaswap.config.model import PeerConfig
+from llamaswap.errors import UpstreamUnreachable
+from llamaswap.http1.body import Body
+from llamaswap.http1.client import ClientReactor, Pool, UpstreamFailed
+from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.heads import RequestHead, format_request
+from llamaswap.http1.relay import Outcome, relay
+from llamaswap.http1.securing import Security
+from llamaswap.metering.meter import Meter
+from llamaswap.processes.health import Address, parse_proxy
+from llamaswap.proxying.local import Field, MeterTap, unbuffered, upstream_fields
+
+NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
+
+_CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
+
+
+class PeerUnreachable(UpstreamUnreachable):
+    """The peer gave no response."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"peer proxy error: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a peer is reached: with connections of its own, since its timeouts are its own, too."""
+
+    address: Address
+    pool: Pool
+
+
+class PeerUpstream:
+    """Talks to the peers of one configuration.
+
+    Args:
+        reactor: connects.
+        peers: by id.
+        security: for peers with an https URL; each one's `tlsHandshake` replaces its timeout.
+    """
+
+    def __init__(
+        self, reactor: ClientReactor, peers: Mapping[str, PeerConfig], security: Security | None = None
+    ) -> None:
+        self._reactor = reactor
+        self._security = security or Security()
+        self._ways: dict[str, _Way | str] = {peer.id: self._way(peer) for peer in peers.values()}
+
+    async def forward(
+        self, exchange: Exchange, peer: PeerConfig, target: bytes, body: Body, meter: Meter | None
+    ) -> Outcome:
+        """Send the request and relay the response; returns when the peer is done.
+
+        Args:
+            peer: one of the configuration's.
+            target: path and query behind the peer's own path, still escaped.
+            body: what the peer shall get, framed.
+            meter: sees the response in passing; None on routes that are not metered.
+
+        Raises:
+            PeerUnreachable: nothing has been sent to the client.
+        """
+        way = self._ways[peer.id]
+        if isinstance(way, str):
+            raise PeerUnreachable(way)
+        head, address = exchange.head, way.address
+        fields = peer_fields(head, body, address.authority, peer.api_key, metered=meter is not None)
+        request = [format_request(head.method, address.base_path.encode() + target, fields), *body.wire]
+        try:
+            return await relay(
+                exchange,
+                way.pool,
+                address.host,
+                address.port,
+                request,
+                method=head.method,
+                observer=MeterTap(meter) if meter is not None else None,
+                add_headers=unbuffered,
+                header_timeout=peer.timeouts.response_header,
+            )
+        except UpstreamFailed as failed:
+            raise PeerUnreachable(failed.reason) from failed
+
+    def close(self) -> None:
+        """Drop the idle connections, and keep none from now on; responses under way go on."""
+        for way in self._ways.values():
+            if isinstance(way, _Way):
+                way.pool.close()
+
+    def _way(self, peer: PeerConfig) -> _Way | str:
+        """Return how to reach a peer, or why it cannot be reached."""
+        try:
+            address = parse_proxy(peer.proxy)
+        except ValueError as error:
+            return str(error)
+        limits = peer.timeouts
+        security = Security(self._security.options, limits.tls_handshake) if address.secure else None
+        pool = Pool(
+            self._reactor,
+            connect_timeout=limits.connect or NO_LIMIT,
+            idle_seconds=limits.idle_conn or NO_LIMIT,
+            security=security,
+        )
+        return _Way(address, pool)
+
+
+def peer_fields(head: RequestHead, body: Body, authority: str, api_key: str, *, metered: bool) -> list[Field]:
+    """Return the header fields that a peer sees.
+
+    The client's own without those of one hop, and without any word of where
+    they come from; Host is the peer's.
+
+    Args:
+        authority: host and port as in the peer's URL.
+        api_key: replaces the client's credentials; '' passes those on.
+    """
+    fields = [
+        field for field in upstream_fields(head, body, "", metered=metered) if not _is_of_the_way(field[0])
+    ]
+    if api_key:
+        key = api_key.encode()
+        fields = [field for field in fields if field[0].lower() not in _CREDENTIALS]
+        fields += ((b"Authorization", b"Bearer " + key), (b"X-Api-Key", key))
+    return [(b"Host", authority.encode()), *fields]
+
+
+def _is_of_the_way(name: bytes) -> bool:
+    """Return whether a field tells how the request came here, or whom it was meant for."""
+    name = name.lower()
+    return name in (b"host", b"forwarded") or name.startswith(b"x-forwarded-")

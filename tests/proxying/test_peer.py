@@ -1,0 +1,189 @@
+"""One exchange handed to a peer."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.error import ConnectionRefusedError as Refused
+
+from llamaswap.config.model import PeerConfig, Timeouts
+from llamaswap.errors import Refusal
+from llamaswap.http1.body import Body
+from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.framing import Framing
+from llamaswap.http1.heads import RequestHead
+from llamaswap.http1.relay import Ended, Outcome
+from llamaswap.metering.meter import Meter
+from llamaswap.proxying.peer import NO_LIMIT, PeerUpstream, peer_fields
+from support.http1_wires import Clients, Upstreams
+
+NOTHING = Body(Framing.NONE, [], [], 0)
+ASKED = b"POST /v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAuthorization: Bearer mine\r\nContent-Length: 2\r\n\r\n{}"
+ANSWER = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Type: text/event-stream\r\nContent-Length: 2\r\n\r\nok"
+
+
+class House:
+    """A server that hands everything to one peer."""
+
+    def __init__(self, proxy: str = "http://10.0.0.1:81/base/", **peer: object) -> None:
+        self.upstreams = Upstreams()
+        self.peer = PeerConfig(id="p", proxy=proxy, **peer)  # type: ignore[arg-type]  # a test's keywords
+        self.peers = PeerUpstream(self.upstreams, {"p": self.peer})
+        self.outcomes: list[Outcome] = []
+        self.refusals: list[Refusal] = []
+        self.meter: Meter | None = None
+        self.client = Clients(self._handle, self.upstreams).connect()
+
+    async def _handle(self, exchange: Exchange) -> None:
+        body = await exchange.body()
+        try:
+            self.outcomes.append(
+                await self.peers.forward(exchange, self.peer, exchange.head.target, body, self.meter)
+            )
+        except Refusal as refusal:
+            self.refusals.append(refusal)
+            exchange.respond(refusal.status)
+
+    def ask(self, request: bytes = ASKED) -> None:
+        self.client.send(request)
+
+
+def fields(headers: list[tuple[bytes, bytes]], api_key: str = "") -> list[tuple[bytes, bytes]]:
+    head = RequestHead(b"POST", b"/", (1, 1), tuple(headers))
+    return peer_fields(head, NOTHING, "box:81", api_key, metered=False)
+
+
+def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
+    house = House(api_key="sk-peer")
+    house.ask()
+
+    assert house.upstreams.tcpClients[0][:2] == ("10.0.0.1", 81)
+    assert house.upstreams.accept().take() == (
+        b"POST /base/v1/chat?q=1 HTTP/1.1\r\nHost: 10.0.0.1:81\r\nContent-Length: 2\r\n"
+        b"Authorization: Bearer sk-peer\r\nX-Api-Key: sk-peer\r\n\r\n{}"
+    )
+
+
+def test_an_answer_comes_back_and_an_event_stream_is_not_to_be_held_back() -> None:
+    house = House()
+    house.meter = Meter(req_path="/v1/chat")
+    house.ask()
+    house.upstreams.accept().send(ANSWER)
+
+    answer = house.client.take()
+    assert answer.endswith(b"\r\n\r\nok")
+    assert b"\r\nX-Accel-Buffering: no\r\n" in answer
+    assert house.outcomes[0].ended is Ended.COMPLETE
+
+
+def test_nothing_tells_a_peer_where_a_request_comes_from() -> None:
+    headers = [
+        (b"Host", b"us"),
+        (b"X-Forwarded-For", b"1.2.3.4"),
+        (b"x-forwarded-host", b"outside"),
+        (b"X-Forwarded-Proto", b"https"),
+        (b"X-Forwarded-Port", b"443"),
+        (b"Forwarded", b"for=1.2.3.4"),
+        (b"X-LlamaSwap-Priority", b"batch"),
+        (b"X-Forwarded", b"no word of ours"),
+    ]
+    assert fields(headers) == [(b"Host", b"box:81"), *headers[-2:]]
+
+
+def test_a_peers_key_replaces_the_clients_credentials() -> None:
+    headers = [
+        (b"authorization", b"Bearer mine"),
+        (b"x-api-key", b"mine"),
+        (b"X-Api-Key", b"too"),
+        (b"A", b"1"),
+    ]
+    assert fields(headers, "sk-1") == [
+        (b"Host", b"box:81"),
+        (b"A", b"1"),
+        (b"Authorization", b"Bearer sk-1"),
+        (b"X-Api-Key", b"sk-1"),
+    ]
+    assert fields(headers) == [(b"Host", b"box:81"), *headers]
+
+
+def test_a_wish_for_an_upgrade_is_passed_on() -> None:
+    headers = [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")]
+    assert fields(headers) == [(b"Host", b"box:81"), *headers]
+
+
+def test_a_peer_that_refuses_connections_is_a_bad_gateway() -> None:
+    house = House()
+    house.ask()
+    house.upstreams.refuse(Refused())
+
+    (refusal,) = house.refusals
+    assert refusal.status == 502
+    assert refusal.message.startswith("peer proxy error: cannot connect to 10.0.0.1:81: ")
+
+
+def test_a_peer_that_does_not_answer_in_time_is_a_bad_gateway() -> None:
+    house = House(timeouts=Timeouts(response_header=60))
+    house.ask()
+    house.upstreams.accept()
+
+    house.upstreams.advance(59)
+    assert not house.refusals
+    house.upstreams.advance(2)
+
+    (refusal,) = house.refusals
+    assert refusal.message.startswith("peer proxy error: timed out")
+
+
+@pytest.mark.parametrize(("connect", "limit"), [(7, 7.0), (0, NO_LIMIT)])
+def test_a_peer_has_its_own_time_to_connect(connect: int, limit: float) -> None:
+    house = House(timeouts=Timeouts(connect=connect))
+    house.ask()
+    assert house.upstreams.tcpClients[0][3] == limit
+
+
+def test_a_connection_is_used_again_for_its_own_time() -> None:
+    house = House(timeouts=Timeouts(idle_conn=5))
+    house.ask()
+    peer = house.upstreams.accept()
+    peer.send(ANSWER)
+
+    house.upstreams.advance(4)
+    house.ask()
+    assert house.upstreams.attempts == 0
+    peer.send(ANSWER)
+    assert [outcome.ended for outcome in house.outcomes] == [Ended.COMPLETE] * 2
+
+    house.upstreams.advance(6)
+    assert peer.is_closed()
+
+
+def test_closing_drops_idle_connections() -> None:
+    house = House()
+    house.ask()
+    peer = house.upstreams.accept()
+    peer.send(ANSWER)
+    assert not peer.is_closed()
+
+    house.peers.close()
+
+    assert peer.is_closed()
+
+
+@pytest.mark.parametrize("proxy", ["", "box:81", "ftp://box"])
+def test_a_peer_without_a_usable_url_is_a_bad_gateway(proxy: str) -> None:
+    house = House(proxy)
+    house.peers.close()
+    house.ask()
+
+    (refusal,) = house.refusals
+    assert refusal.message.startswith("peer proxy error: proxy ")
+
+
+def test_a_client_that_leaves_takes_its_request_along() -> None:
+    house = House()
+    house.ask()
+    peer = house.upstreams.accept()
+
+    house.client.leave()
+
+    assert peer.is_aborted()
+    assert not house.refusals
