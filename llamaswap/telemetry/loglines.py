@@ -1,0 +1,80 @@
+"""The daemon's own log: events as lines, kept for `/logs` and filtered by level.
+
+Twisted's log events go through the whole process, so the observer is added
+when a service starts and taken away when it stops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
+from zope.interface import implementer
+
+from llamaswap.processes.logbook import Logbook
+
+_LEVELS = {"debug": LogLevel.debug, "info": LogLevel.info, "warn": LogLevel.warn, "error": LogLevel.error}
+_NAMES = {
+    LogLevel.debug: "DEBUG",
+    LogLevel.info: "INFO",
+    LogLevel.warn: "WARN",
+    LogLevel.error: "ERROR",
+    LogLevel.critical: "ERROR",
+}
+
+
+class Logbooks:
+    """The logs that belong to no single model.
+
+    Args:
+        show: `logToStdout`: which of them `/logs` shows: proxy, upstream, both or none.
+    """
+
+    def __init__(self, show: str) -> None:
+        self.proxy = Logbook()
+        self.upstream = Logbook()
+        self.combined = Logbook()
+        if show in ("proxy", "both"):
+            self.proxy.subscribe(self.combined.append)
+        if show in ("upstream", "both"):
+            self.upstream.subscribe(self.combined.append)
+
+
+@implementer(ILogObserver)
+class LogLines:
+    """Writes events of `llamaswap` loggers as `[LEVEL] text` lines into a logbook.
+
+    Args:
+        level: `logLevel`: debug, info, warn or error; anything else is info.
+    """
+
+    def __init__(self, book: Logbook, level: str) -> None:
+        self._book = book
+        self._level = _LEVELS.get(level.strip().lower(), LogLevel.info)
+
+    def __call__(self, event: LogEvent) -> None:
+        """Take one event; never raises."""
+        level: Any = event.get("log_level")
+        if level is None or level < self._level:
+            return
+        line = format_line(event)
+        self._book.append(line.encode("utf-8", "replace"))
+
+
+def format_line(event: LogEvent) -> str:
+    """Return `[LEVEL] text` with a newline; what the text says can't forge another line.
+
+    A failure of the program is followed by its traceback, indented.
+    """
+    level: Any = event.get("log_level")
+    line = f"[{_NAMES[level]}] {one_line(formatEvent(event))}\n"
+    failure = event.get("log_failure")
+    if failure is None:
+        return line
+    trace = failure.getTraceback().rstrip().split("\n")
+    return line + "".join(f"    {one_line(part)}\n" for part in trace)
+
+
+def one_line(text: str) -> str:
+    """Escape what could forge a second line or move a terminal's cursor."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

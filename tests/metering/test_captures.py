@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import base64
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llamaswap.metering.capture import Capture
+from llamaswap.metering.captures import MIB, Captures, pack, unpack
+
+NOISE = random.Random(7).randbytes(300_000)
+
+
+def capture(req_body: bytes = b"", resp_body: bytes = b"", path: str = "/v1/chat/completions") -> Capture:
+    return Capture(
+        req_path=path,
+        req_headers={"Content-Type": "application/json"},
+        req_body=[req_body] if req_body else (),
+        resp_headers={"X-Up": "1"},
+        resp_body=[resp_body] if resp_body else (),
+    )
+
+
+def test_a_capture_is_shown_as_llama_swap_shows_it() -> None:
+    store = Captures(MIB)
+    store.keep(13, capture(b'{"model":"m1"}', b'{"ok":true}'))
+
+    assert store.show(13) == {
+        "id": 13,
+        "req_path": "/v1/chat/completions",
+        "req_headers": {"Content-Type": "application/json"},
+        "req_body": "eyJtb2RlbCI6Im0xIn0=",
+        "resp_headers": {"X-Up": "1"},
+        "resp_body": "eyJvayI6dHJ1ZX0=",
+    }
+
+
+def test_a_body_that_is_not_there_is_null() -> None:
+    store = Captures(MIB)
+    store.keep(1, capture())
+
+    shown = store.show(1)
+    assert shown is not None
+    assert (shown["req_body"], shown["resp_body"]) == (None, None)
+
+
+def test_the_oldest_capture_gives_way_when_the_compressed_bytes_outgrow_the_buffer() -> None:
+    store = Captures(700_000)
+    for row_id in (1, 2, 3):
+        assert store.keep(row_id, capture(NOISE))
+
+    assert [row_id for row_id in (1, 2, 3) if row_id in store] == [2, 3]
+    assert store.held_bytes <= 700_000
+    assert store.show(1) is None
+
+
+def test_a_capture_larger_than_the_whole_buffer_is_skipped_and_evicts_nobody() -> None:
+    store = Captures(200_000)
+    store.keep(1, capture(b"small"))
+
+    assert not store.keep(2, capture(NOISE))
+
+    assert 1 in store
+    assert 2 not in store
+
+
+def test_it_is_the_compressed_size_that_counts() -> None:
+    store = Captures(100_000)
+
+    assert store.keep(1, capture(b"data: again and again\n\n" * 50_000))
+    assert store.held_bytes < 100_000
+
+
+def test_a_buffer_of_zero_keeps_nothing() -> None:
+    store = Captures(0)
+
+    assert not store.enabled
+    assert not store.keep(1, capture(b"x"))
+    assert store.show(1) is None
+
+
+def test_a_row_captured_twice_counts_once() -> None:
+    store = Captures(MIB)
+    store.keep(1, capture(NOISE))
+    once = store.held_bytes
+    store.keep(1, capture(NOISE))
+
+    assert store.held_bytes == once
+
+
+def test_giving_up_on_what_does_not_shrink_happens_before_all_of_it_was_compressed() -> None:
+    assert pack(capture(NOISE * 10), 100_000) is None
+
+
+def test_recording_is_bounded_for_every_buffer() -> None:
+    assert Captures(5 * MIB).largest_raw == 20 * MIB
+    assert Captures(1000 * MIB).largest_raw == 32 * MIB
+    assert Captures(0).largest_raw == 0
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200), st.text(max_size=20))
+def test_what_comes_out_is_what_went_in(req_body: bytes, resp_body: bytes, path: str) -> None:
+    packed = pack(capture(req_body, resp_body, path), MIB)
+
+    assert packed is not None
+    shown = unpack(packed)
+    assert shown["req_path"] == path
+    assert base64.b64decode(shown["req_body"] or "") == req_body
+    assert base64.b64decode(shown["resp_body"] or "") == resp_body

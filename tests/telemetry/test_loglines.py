@@ -1,0 +1,122 @@
+"""What a log event looks like as a line, and whose book it ends up in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.logger import Logger, LogLevel
+from twisted.python.failure import Failure
+
+from llamaswap.processes.logbook import Logbook
+from llamaswap.telemetry.loglines import Logbooks, LogLines, one_line
+
+
+def lines_of(level: str = "debug") -> tuple[Logger, Logbook]:
+    """A logger that writes into a book."""
+    book = Logbook()
+    return Logger(observer=LogLines(book, level)), book
+
+
+def test_an_event_is_a_line_with_its_level() -> None:
+    log, book = lines_of()
+
+    log.info("dispatch.served model={model} waited={waited:.1f}s", model="qwen3", waited=3.44)
+    log.warn("x.y")
+    log.error("x.z")
+    log.debug("größe")
+
+    assert book.history().decode() == (
+        "[INFO] dispatch.served model=qwen3 waited=3.4s\n[WARN] x.y\n[ERROR] x.z\n[DEBUG] größe\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [
+        ("debug", ["DEBUG", "INFO", "WARN", "ERROR"]),
+        ("info", ["INFO", "WARN", "ERROR"]),
+        ("warn", ["WARN", "ERROR"]),
+        (" ERROR ", ["ERROR"]),
+        ("loud", ["INFO", "WARN", "ERROR"]),
+    ],
+)
+def test_the_level_filters(level: str, shown: list[str]) -> None:
+    log, book = lines_of(level)
+
+    for name in ("debug", "info", "warn", "error"):
+        log.emit(LogLevel.levelWithName(name), "x")
+
+    assert book.history().decode().splitlines() == [f"[{name}] x" for name in shown]
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "a\n[ERROR] forged",
+        "a\r[ERROR] forged",
+        "\x1b[2J\x1b[H",
+        "\u2028[ERROR]",
+        "\x00\x07\x7f\x9b",
+        "\ud800",
+    ],
+)
+def test_what_a_caller_wrote_cannot_forge_a_line_or_move_a_cursor(evil: str) -> None:
+    log, book = lines_of()
+
+    log.info("inference.ended path={path}", path=evil)
+
+    (line,) = book.history().decode().splitlines()
+    assert line.startswith("[INFO] inference.ended path=")
+    assert line.isprintable()
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_one_line_is_always_one_printable_line(text: str) -> None:
+    assert one_line(text).isprintable()
+    if text.isprintable():
+        assert one_line(text) == text
+
+
+def test_a_failure_brings_its_traceback_along_line_by_line() -> None:
+    log, book = lines_of()
+    try:
+        raise ValueError("evil\n[INFO] forged")
+    except ValueError:
+        log.failure("chores.failed chore={chore}", Failure(), chore="x")
+
+    first, *rest = book.history().decode().splitlines()
+    assert first == "[ERROR] chores.failed chore=x"
+    assert "ValueError" in "".join(rest)
+    assert all(line.startswith("    ") for line in rest)
+
+
+def test_an_event_that_cannot_be_written_out_is_still_a_line() -> None:
+    log, book = lines_of()
+
+    log.info("x {missing}")
+    log.info("x {broken.attribute}", broken=1)
+
+    assert len(book.history().decode().splitlines()) == 2
+
+
+def test_an_event_without_a_level_is_nobodys_line() -> None:
+    book = Logbook()
+
+    LogLines(book, "debug")({"log_format": "x"})
+
+    assert book.history() == b""
+
+
+@pytest.mark.parametrize(
+    ("show", "combined"),
+    [("proxy", b"p"), ("upstream", b"u"), ("both", b"pu"), ("none", b"")],
+)
+def test_the_combined_log_holds_what_was_asked_for(show: str, combined: bytes) -> None:
+    books = Logbooks(show)
+
+    books.proxy.append(b"p")
+    books.upstream.append(b"u")
+
+    assert books.combined.history() == combined
+    assert (books.proxy.history(), books.upstream.history()) == (b"p", b"u")
