@@ -1,0 +1,48 @@
+"""Turn what people write after `--listen` into Twisted endpoint descriptions.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+DEFAULT_ADDRESS = "127.0.0.1:8080"
+
+ENDPOINT_KINDS = ("fd", "ssl", "systemd", "tcp", "tcp6", "tls", "unix")
+
+_HOST_AND_PORT = re.compile(r"(?:\[(?P<bracketed>[^\]]*)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
+
+
+class BadAddress(ValueError):
+    """The text is no address to listen on."""
+
+
+def endpoints_of(address: str, *, dual_stack: bool) -> Sequence[str]:
+    """Return the endpoint descriptions of one address.
+
+    Args:
+        address: `host:port`, `:port` (every interface), or an endpoint description.
+        dual_stack: whether one IPv6 socket can serve IPv4 too, for `:port`.
+
+    Returns:
+        One description; two for `localhost`, which means both loopbacks.
+
+    Raises:
+        BadAddress: it is neither.
+    """
+    if address.partition(":")[0] in ENDPOINT_KINDS:
+        return (address,)
+    match = _HOST_AND_PORT.fullmatch(address.strip())
+    if match is None or int(match["port"]) > 65535:
+        kinds = ", ".join(ENDPOINT_KINDS)
+        raise BadAddress(f"{address!r} is neither host:port nor an endpoint ({kinds})")
+    host, port = match["bracketed"] or match["host"] or "", match["port"]
+    if host == "localhost":
+        return (_tcp("127.0.0.1", port), _tcp("::1", port)) if dual_stack else (_tcp("127.0.0.1", port),)
+    return (_tcp(host or ("::" if dual_stack else "0.0.0.0"), port),)  # noqa: S104 - asked for with ":port"
+
+
+def _tcp(host: str, port: str) -> str:
+    if ":" in host:
+        escaped = host.replace(":", r"\:")
+        return f"tcp6:{port}:interface={escaped}"
+    return f"tcp:{port}:interface={host}"

@@ -1,0 +1,195 @@
+"""The running daemon: it listens, tells the service manager, and stops in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.internet.endpoints import serverFromString
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IListeningPort
+from twisted.internet.task import deferLater
+from twisted.logger import Logger, globalLogPublisher
+from typing_extensions import override
+
+from llamaswap.activity.journal import Journal
+from llamaswap.activity.store import ActivityStore, StoreUnusable
+from llamaswap.config.model import Config, SchedulerName
+from llamaswap.generation import DaemonReactor, Generation, Surroundings
+from llamaswap.http1.client import Pool
+from llamaswap.http1.server import ServerFactory
+from llamaswap.processes.probing import make_prober
+from llamaswap.processes.spawning import make_children
+from llamaswap.supervision import Supervisor
+from llamaswap.telemetry.loglines import Logbooks, LogLines
+
+STOP_BUDGET = 30.0
+"""Seconds that a stop may take: first for the running jobs, what is left for the children."""
+
+LEAST_CHILD_GRACE = 2.0
+"""Seconds a child gets to end by itself even when the jobs used the budget up."""
+
+
+class CannotStart(Exception):
+    """The daemon can't begin: one line that says why."""
+
+
+class LlamaSwapService(Service):
+    """One daemon.  Several may live in one process.
+
+    Args:
+        config: what to serve.
+        listen: Twisted endpoint descriptions.
+        reactor: everything happens here; its clock should be monotonic.
+        environ: what children inherit, and where systemd's socket is named.
+        wall: unix seconds, for rows and pages.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        config: Config,
+        listen: Sequence[str],
+        *,
+        reactor: DaemonReactor,
+        environ: Mapping[str, str],
+        wall: Callable[[], float],
+    ) -> None:
+        self._config = config
+        self._listen = listen
+        self._reactor = reactor
+        self._supervisor = Supervisor(environ)
+        self.books = Logbooks(config.log_to_stdout)
+        self._lines = LogLines(self.books.proxy, config.log_level)
+        self._journal = Journal(self._open_store, reactor)
+        self._around = Surroundings(
+            reactor=reactor,
+            children=make_children(reactor, environ),
+            prober=make_prober(reactor),
+            pool=Pool(reactor),
+            books=self.books,
+            journal=self._journal,
+            wall=wall,
+        )
+        self.generation = Generation(config, self._around)
+        self._site = ServerFactory(self.generation.handle, reactor)
+        self._ports: list[IListeningPort] = []
+
+    @override
+    def startService(self) -> None:
+        """Open the store, listen, queue the preloads.
+
+        Raises:
+            CannotStart: the store cannot be used, or an address is taken; nothing is left open then.
+        """
+        globalLogPublisher.addObserver(self._lines)
+        try:
+            self._open()
+        except CannotStart:
+            self._give_up()
+            raise
+        # Behind the ports: a daemon whose address is taken must not load anything.  No request can be
+        # quicker, since none is read before this turn of the reactor is over.
+        self.generation.preload()
+        super().startService()  # type: ignore[no-untyped-call]  # Twisted's Service is untyped
+        self._tell_settings()
+        places = ", ".join(str(port.getHost()) for port in self._ports)
+        self._log.info("service.started listening={places}", places=places)
+        self._supervisor.ready(f"listening on {places}")
+
+    @override
+    def stopService(self) -> Deferred[None]:
+        """Refuse who waits, let the running jobs end, stop the children, keep every row."""
+        super().stopService()  # type: ignore[no-untyped-call]  # Twisted's Service is untyped
+        return Deferred.fromCoroutine(self._stop())
+
+    def addresses(self) -> Sequence[object]:
+        """Return where it listens, as Twisted addresses; a port that was asked for as 0 is known here."""
+        return [port.getHost() for port in self._ports]
+
+    async def _stop(self) -> None:
+        began = self._reactor.seconds()
+        self._supervisor.stopping()
+        self._log.info("service.stopping")
+        self.generation.refuse_new()
+        await DeferredList([Deferred.fromCoroutine(_close(port)) for port in self._ports])
+        self._site.close_idle()
+        await self._jobs_end(STOP_BUDGET)
+        left = STOP_BUDGET - (self._reactor.seconds() - began)
+        await self.generation.end(max(left, LEAST_CHILD_GRACE))
+        self._site.abort_all()
+        # A cut connection tells its handler in the next turn; the handler leaves a row.
+        await deferLater(self._reactor, 0)
+        self._around.pool.close()
+        await self._around.children.close()
+        await self._journal.close()
+        self._log.info("service.stopped seconds={seconds:.1f}", seconds=self._reactor.seconds() - began)
+        globalLogPublisher.removeObserver(self._lines)
+
+    async def _jobs_end(self, patience: float) -> None:
+        """Wait for the running jobs, but not longer than `patience` seconds."""
+        idle = self.generation.when_idle()
+        hurry = self._reactor.callLater(patience, idle.cancel)
+        try:
+            await idle
+        except CancelledError:
+            self._log.warn("service.jobs_cut after={patience}s", patience=patience)
+        finally:
+            if hurry.active():
+                hurry.cancel()
+
+    def _open(self) -> None:
+        try:
+            self._journal.start()
+        except StoreUnusable as unusable:
+            raise CannotStart(f"{unusable.path}: {unusable.why}") from unusable
+        for description in self._listen:
+            self._ports.append(self._open_port(description))
+
+    def _give_up(self) -> None:
+        """Undo what a start has begun that failed."""
+        for port in self._ports:
+            port.stopListening()
+        self._ports.clear()
+        self._journal.close()
+        globalLogPublisher.removeObserver(self._lines)
+
+    def _open_store(self) -> ActivityStore:
+        return ActivityStore(self._config.store_path, self._config.metrics_max_in_memory)
+
+    def _open_port(self, description: str) -> IListeningPort:
+        """Listen on one endpoint; TCP, UNIX and inherited sockets are there at once or fail at once."""
+        listening: list[IListeningPort] = []
+        failures: list[Exception] = []
+        try:
+            endpoint = serverFromString(self._reactor, description)
+        except (ValueError, TypeError, LookupError, OSError) as error:
+            raise CannotStart(f"cannot listen on {description}: {error}") from error
+        opening = endpoint.listen(self._site)
+        opening.addCallbacks(listening.append, lambda failure: failures.append(failure.value))
+        if listening:
+            return listening[0]
+        why = failures[0] if failures else "it is not there yet"
+        if isinstance(why, CannotListenError):
+            why = why.socketError
+        raise CannotStart(f"cannot listen on {description}: {why}")
+
+    def _tell_settings(self) -> None:
+        """Say once what the configuration means: its warnings, and the two knobs in seconds."""
+        for warning in self._config.warnings:
+            self._log.warn("config.warning {warning}", warning=warning)
+        serial = self._config.scheduler.serial
+        if self._config.scheduler.use is SchedulerName.SERIAL:
+            self._log.info(
+                "scheduler.serial band_head_start={head_start:g}s affinity_window={window:g}s",
+                head_start=100 * serial.aging_divisor,
+                window=serial.swap_affinity_bonus * serial.aging_divisor,
+            )
+
+
+async def _close(port: IListeningPort) -> None:
+    closing = port.stopListening()
+    if closing is not None:
+        await closing

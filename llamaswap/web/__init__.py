@@ -1,0 +1,1 @@
+"""Every route that a client can ask for, and what answers it."""

@@ -1,0 +1,117 @@
+"""The access log: one line for each answered request, in the words that llama-swap's readers parse.
+
+Knows what a line says and which requests get none; an exchange says when it
+is over (`Exchange.on_end`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from llamaswap.activity.record import ABORTED
+from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.heads import RequestHead
+
+# The one event whose words are not ours to choose.
+LINE = 'Request {ip} "{method} {path} {protocol}" {status} {size_bytes} "{agent}" {duration}'
+
+UNLOGGED = (b"/wol-health", b"/api/performance", b"/metrics")
+"""Beginnings of paths that are asked for every few seconds by machines."""
+
+MOST_CHARACTERS = 1024
+"""Of one field: a head may hold far more, and one request must not push all others out of the log."""
+
+Fields = dict[str, str | int]
+
+
+class AccessLog:
+    """Logs each exchange that it is shown, when that is over.
+
+    Args:
+        clock: the one that stamps `Exchange.received`.
+    """
+
+    _log = Logger()
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+
+    def watch(self, exchange: Exchange) -> None:
+        """Log this exchange when it ends, unless it is one of those that nobody wants to read of."""
+        if is_logged(exchange.head.path):
+            exchange.on_end = partial(self._write, exchange)
+
+    def _write(self, exchange: Exchange) -> None:
+        seconds = self._clock.seconds() - exchange.received
+        self._log.info(LINE, **line_fields(exchange, seconds))
+
+
+def is_logged(path: bytes) -> bool:
+    """Return whether a request for this path gets a line."""
+    return not path.startswith(UNLOGGED)
+
+
+def line_fields(exchange: Exchange, seconds: float) -> Fields:
+    """Return what `LINE` needs to know of an exchange that is over.
+
+    The path is the one received, still escaped and without its query.  A
+    client that left before it was answered counts as 499.
+
+    Args:
+        seconds: from the request's head to the end of its response.
+    """
+    head = exchange.head
+    major, minor = head.version
+    return {
+        "ip": quoted(client_ip(head, exchange.client_host)),
+        "method": quoted(head.method),
+        "path": quoted(head.path),
+        "protocol": f"HTTP/{major}.{minor}",
+        "status": exchange.status or ABORTED,
+        "size_bytes": exchange.body_bytes,
+        "agent": quoted(head.get(b"user-agent") or b""),
+        "duration": duration_text(seconds),
+    }
+
+
+def client_ip(head: RequestHead, peer: str) -> bytes:
+    """Return who asked: the first of X-Forwarded-For, else X-Real-IP, else the socket's peer.
+
+    Proxies in front of us are believed; the name may be forged, and is good for reading only.
+    A peer on a UNIX socket has none and is called `-`.
+    """
+    first = (head.get(b"x-forwarded-for") or b"").partition(b",")[0].strip()
+    return first or (head.get(b"x-real-ip") or b"").strip() or peer.encode() or b"-"
+
+
+def quoted(value: bytes) -> str:
+    r"""Return a field's text so that it cannot end its quotes: `"` and `\` get a backslash."""
+    text = value.decode("utf-8", "backslashreplace").replace("\\", "\\\\").replace('"', '\\"')
+    return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + "..."
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time as Go writes it, to the microsecond: `87µs`, `12.5ms`, `1m30.25s`."""
+    micros = max(0, round(seconds * 1_000_000))
+    if micros == 0:
+        return "0s"
+    if micros < 1_000:
+        return f"{micros}µs"
+    if micros < 1_000_000:
+        return f"{_decimal(micros, 1_000)}ms"
+    minutes, rest = divmod(micros, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, 1_000_000)}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def _decimal(count: int, unit: int) -> str:
+    """Return count/unit exactly, without zeros at its end."""
+    whole, part = divmod(count, unit)
+    digits = str(unit + part)[1:].rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)

@@ -1,0 +1,54 @@
+"""The shapes of our own answers: JSON, text, redirects, refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from llamaswap.errors import Header, Refusal, render
+from llamaswap.http1.exchange import Exchange
+
+JSON: Header = (b"Content-Type", b"application/json")
+TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
+NO_SNIFFING: Header = (b"X-Content-Type-Options", b"nosniff")
+UNBUFFERED: Header = (b"X-Accel-Buffering", b"no")
+
+_HTML_SAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return JSON as llama-swap writes it: one line, `<`, `>` and `&` escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(_HTML_SAFE).encode() + b"\n"
+
+
+def answer_json(exchange: Exchange, value: Any, *, headers: tuple[Header, ...] = ()) -> None:
+    """Answer with a JSON document."""
+    exchange.respond(200, json_bytes(value), headers=(JSON, *headers))
+
+
+def answer_text(
+    exchange: Exchange, text: str, *, status: int = 200, headers: tuple[Header, ...] = ()
+) -> None:
+    """Answer with plain text."""
+    exchange.respond(status, text.encode(), headers=(TEXT, *headers))
+
+
+def refuse(exchange: Exchange, refusal: Refusal) -> str:
+    """Answer with an error; cut the connection if the answer has begun already.
+
+    Returns:
+        The content type of the answer, "" if there is none.
+    """
+    if exchange.started:
+        exchange.abort()
+        return ""
+    accept = (exchange.head.get(b"accept") or b"").decode("latin-1")
+    rendered = render(refusal, accept)
+    exchange.respond(rendered.status, rendered.body, headers=rendered.headers)
+    return dict(rendered.headers)[b"Content-Type"].decode()
+
+
+def redirect(exchange: Exchange, status: int, location: bytes) -> None:
+    """Send the client elsewhere."""
+    exchange.respond(status, headers=((b"Location", location),))

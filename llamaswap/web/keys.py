@@ -1,0 +1,70 @@
+"""Who may come in: the API keys of the configuration.
+
+One candidate is taken from a request: the password of Basic credentials, else
+a Bearer token, else `x-api-key`; the first that is there decides alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from llamaswap.errors import Header, Refusal
+from llamaswap.http1.heads import RequestHead
+
+
+class Unauthorized(Refusal):
+    """The API key is missing or wrong."""
+
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__("unauthorized: invalid or missing API key")
+
+    @override
+    def headers(self) -> tuple[Header, ...]:
+        """Let browsers ask for the key."""
+        return ((b"WWW-Authenticate", b'Basic realm="llama-swap"'),)
+
+
+class Keyring:
+    """The keys; without any, everybody may come in."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = [key.encode() for key in keys]
+
+    def check(self, head: RequestHead) -> None:
+        """Raise Unauthorized unless the request carries one of the keys.
+
+        Every key is compared, in constant time: how long the answer takes
+        tells nothing about which was nearly right.
+        """
+        if not self._keys:
+            return
+        candidate = candidate_of(head)
+        if not sum(hmac.compare_digest(candidate, key) for key in self._keys):
+            raise Unauthorized
+
+
+def candidate_of(head: RequestHead) -> bytes:
+    """Return the key that a request offers, b'' for none."""
+    scheme, _, value = (head.get(b"authorization") or b"").partition(b" ")
+    if scheme.lower() == b"basic":
+        password = _password(value)
+        if password:
+            return password
+    if scheme.lower() == b"bearer" and value:
+        return value
+    return head.get(b"x-api-key") or b""
+
+
+def _password(credentials: bytes) -> bytes:
+    try:
+        decoded = base64.b64decode(credentials.strip(), validate=True)
+    except binascii.Error:
+        return b""
+    return decoded.partition(b":")[2]

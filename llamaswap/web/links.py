@@ -1,0 +1,31 @@
+"""One small page that links to what can be looked at."""
+
+from __future__ import annotations
+
+LINKS_PAGE = b"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>llamaswap</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 3em auto; padding: 0 1em; }
+dt { margin-top: 1em; font-weight: 600; }
+dd { margin: 0; color: #555; }
+@media (prefers-color-scheme: dark) {
+  body { background: #111; color: #eee; }
+  dd { color: #aaa; }
+  a { color: #8bf; }
+}
+</style>
+<h1>llamaswap</h1>
+<dl>
+<dt><a href="../running">/running</a><dd>what is loaded now
+<dt><a href="../v1/models">/v1/models</a><dd>every model, as OpenAI clients see it
+<dt><a href="../api/metrics/activity">/api/metrics/activity</a>
+<dd>the last requests, and why each went when it did
+<dt><a href="../metrics">/metrics</a><dd>the queue and the models, for Prometheus
+<dt><a href="../logs">/logs</a>, <a href="../logs/stream">/logs/stream</a><dd>what the daemon says
+<dt><a href="../logs/stream/upstream">/logs/stream/upstream</a><dd>what the models say
+</dl>
+</html>
+"""

@@ -1,0 +1,122 @@
+"""`/v1/models` and `/running`: what there is, and what is loaded.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from llamaswap.config.model import Capabilities, Config, ModelConfig
+
+_RESERVED = frozenset({"architecture", "capabilities", "supported_parameters", "context_length"})
+
+JsonObject = dict[str, Any]
+
+
+def list_models(config: Config, states: Mapping[str, str], now: int) -> JsonObject:
+    """Return the answer of `/v1/models`, sorted by id.
+
+    Args:
+        states: model id to state; anything but "stopped" counts as loaded.
+        now: unix seconds, the `created` of every record.
+    """
+    records: list[JsonObject] = []
+    for model in config.models.values():
+        if model.unlisted:
+            continue
+        record = model_record(
+            model, loaded=states.get(model.id, "stopped") not in ("stopped", "shutdown"), now=now
+        )
+        records.append(record)
+        if config.include_aliases_in_list:
+            records += _alias_records(model, record)
+    return {"object": "list", "data": sorted(records, key=lambda record: record["id"].encode())}
+
+
+def model_record(model: ModelConfig, *, loaded: bool, now: int) -> JsonObject:
+    """Return one model as `/v1/models` shows it."""
+    record: JsonObject = {"id": model.id, "object": "model", "created": now, "owned_by": "llama-swap"}
+    record.update({key: text for key, text in _texts(model) if text})
+    record.update(_capabilities(model.capabilities))
+    record["meta"] = _meta(model)
+    record["status"] = {"value": "loaded" if loaded else "unloaded"}
+    return record
+
+
+def list_running(config: Config, states: Mapping[str, str]) -> JsonObject:
+    """Return the answer of `/running`: every model whose process is not stopped, sorted by id."""
+    return {
+        "running": [
+            {
+                "model": model.id,
+                "state": states[model.id],
+                "cmd": model.cmd,
+                "proxy": model.proxy,
+                "ttl": model.ttl,
+                "name": model.name,
+                "description": model.description,
+            }
+            for model in config.models.values()
+            if states[model.id] not in ("stopped", "shutdown")
+        ]
+    }
+
+
+def _texts(model: ModelConfig) -> Iterator[tuple[str, str]]:
+    yield "name", model.name.strip()
+    yield "description", model.description.strip()
+
+
+def _alias_records(model: ModelConfig, record: JsonObject) -> Iterator[JsonObject]:
+    for alias in model.aliases:
+        if alias.strip():
+            internal = {**record["meta"]["llamaswap"], "type": "alias", "modelID": model.id}
+            internal.pop("aliases", None)
+            yield {**record, "id": alias, "meta": {**record["meta"], "llamaswap": internal}}
+
+
+def _meta(model: ModelConfig) -> JsonObject:
+    configured = model.capabilities != Capabilities()
+    internal = {key: value for key, value in model.metadata.items() if not (configured and key in _RESERVED)}
+    internal["type"] = "model"
+    if model.aliases:
+        internal["aliases"] = list(model.aliases)
+    meta: JsonObject = {"llamaswap": internal}
+    if model.capabilities.context > 0:
+        meta["n_ctx"] = model.capabilities.context
+    return meta
+
+
+def _capabilities(able: Capabilities) -> JsonObject:
+    """Return the keys that say what a model can do; none when nothing is configured."""
+    found: JsonObject = {}
+    architecture = _architecture(able)
+    if architecture:
+        found["architecture"] = architecture
+    flags = {
+        "vision": "image" in able.inputs,
+        "audio_transcriptions": "audio" in able.inputs and "text" in able.outputs,
+        "audio_speech": "text" in able.inputs and "audio" in able.outputs,
+        "image_generation": "text" in able.inputs and "image" in able.outputs,
+        "image_to_image": "image" in able.inputs and "image" in able.outputs,
+        "function_calling": able.tools,
+        "reranker": able.reranker,
+    }
+    on = {name: True for name, is_on in flags.items() if is_on}
+    if on:
+        found["capabilities"] = on
+    if able.tools:
+        found["supported_parameters"] = ["tools", "tool_choice"]
+    if able.context > 0:
+        found["context_length"] = able.context
+    return found
+
+
+def _architecture(able: Capabilities) -> JsonObject:
+    found: JsonObject = {}
+    if able.inputs:
+        found["input_modalities"] = list(able.inputs)
+    if able.outputs:
+        found["output_modalities"] = list(able.outputs)
+    if able.inputs and able.outputs:
+        found["modality"] = f"{'+'.join(able.inputs)}->{'+'.join(able.outputs)}"
+    return found

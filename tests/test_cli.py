@@ -1,0 +1,169 @@
+"""The command line for people who come from the Go program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llamaswap
+from llamaswap.cli import BadFlags, Flags, main, parse_flags
+from support.daemon import write_config
+
+ONE_MODEL = 'models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}'
+PATIENCE = 30.0  # seconds for a process on a busy machine
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ("", Flags()),
+        ("-config a.yaml", Flags(config="a.yaml")),
+        ("--config a.yaml", Flags(config="a.yaml")),
+        ("-config=a.yaml", Flags(config="a.yaml")),
+        ("--config=a=b.yaml", Flags(config="a=b.yaml")),
+        ("-config a -config b", Flags(config="b")),
+        ("-config -listen", Flags(config="-listen")),
+        ("-config=", Flags(config="")),
+        ("-config-dir d", Flags(config_dir="d")),
+        ("-listen :1 --listen=:2", Flags(listen=[":1", ":2"])),
+        ("-version", Flags(version=True)),
+        ("-version=false", Flags(version=False)),
+        ("-h", Flags(help=True)),
+        ("--help", Flags(help=True)),
+        ("-config a word -version", Flags(config="a")),
+        ("-config a -- -version", Flags(config="a")),
+        ("-config a - -version", Flags(config="a")),
+    ],
+)
+def test_flags_are_read_as_go_reads_them(words: str, flags: Flags) -> None:
+    assert parse_flags(words.split()) == flags
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-config", "flag needs an argument: -config"),
+        ("-listen", "flag needs an argument: -listen"),
+        ("-nonsense", "flag provided but not defined: -nonsense"),
+        ("---config a", "flag provided but not defined: --config"),
+        ("-version=maybe", "invalid boolean value"),
+        ("-Config a", "flag provided but not defined: -Config"),
+    ],
+)
+def test_a_bad_flag_is_named(words: str, message: str) -> None:
+    with pytest.raises(BadFlags, match=message):
+        parse_flags(words.split())
+
+
+def leaves(*words: str) -> int | str | None:
+    """The exit code with which the program leaves."""
+    with pytest.raises(SystemExit) as leaving:
+        main(words)
+    return leaving.value.code
+
+
+def test_a_bad_flag_leaves_with_2_and_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leaves("-nonsense") == 2
+
+    said = capsys.readouterr()
+    assert said.err.startswith("flag provided but not defined: -nonsense\nusage: ")
+    assert said.out == ""
+
+
+def test_the_version_and_the_usage_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["-version"])
+    assert capsys.readouterr().out.startswith(f"version: {llamaswap.__version__} ")
+
+    main(["-h"])
+    assert "-config FILE" in capsys.readouterr().out
+
+
+def test_every_mistake_of_a_configuration_is_a_line_and_the_exit_code_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_config(
+        tmp_path, "healthCheckTimeout: soon\nmodels: {a: {cmd: serve, proxy: 'http://h:1', ttl: x}}"
+    )
+
+    assert leaves("-config", str(path)) == 1
+
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert [line.startswith(f"{path}:{number}:") for number, line in enumerate(lines, 1)] == [True, True]
+    assert "healthCheckTimeout" in lines[0]
+    assert "models.a.ttl" in lines[1]
+    assert said.out == ""
+
+
+def test_an_address_that_means_nothing_is_one_line_and_the_exit_code_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert leaves("-config", str(write_config(tmp_path, ONE_MODEL)), "-listen", "http://h") == 1
+
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def start(config: Path, listen: str) -> subprocess.Popen[str]:
+    """Start the program in a process of its own."""
+    program = "from llamaswap.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "-config", str(config), "-listen", listen],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(llamaswap.__file__).parents[1],
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+
+
+def test_a_taken_port_is_one_line_and_the_exit_code_is_1(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        process = start(write_config(tmp_path, ONE_MODEL), f"127.0.0.1:{port}")
+        out, err = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert err.count("\n") == 1
+    assert f"cannot listen on tcp:{port}:interface=127.0.0.1: " in err
+    assert "Address already in use" in err
+    assert "Traceback" not in out
+
+
+def test_what_is_printed_is_what_the_configuration_asks_for_and_a_sigterm_is_no_error(tmp_path: Path) -> None:
+    config = write_config(tmp_path, f"logLevel: error\n{ONE_MODEL}")
+    port = _free_port()
+    process = start(config, f"127.0.0.1:{port}")
+    _wait_for(process, port)
+
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(process: subprocess.Popen[str], port: int) -> None:
+    """Wait until the process takes connections; its end is noticed, too."""
+    while process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        try:
+            process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError(process.communicate())

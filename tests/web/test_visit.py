@@ -1,0 +1,110 @@
+"""What a visit has to say in the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from llamaswap.dispatch import Abandoned, Lease
+from llamaswap.errors import UnknownModel
+from llamaswap.http1.heads import ResponseHead
+from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
+from llamaswap.web.visit import Visit
+from support.processes_fakes import Rig
+
+SERIAL = {
+    "serial_priority": "5",
+    "serial_band": "normal",
+    "serial_score": "5",
+    "serial_queue_wait_ms": "2000",
+}
+TICKET = Ticket(number=1, model="m", priority=5, arrived=100.0)
+
+
+def visit() -> Visit:
+    """Somebody who came at 100 s."""
+    return Visit(model="m", req_path="/v1/x", began=100.0)
+
+
+def verdict(**metadata: str) -> Verdict:
+    """A verdict with this metadata."""
+    return Verdict(priority=5, band=Band.NORMAL, waited=2.0, score="5", metadata=metadata)
+
+
+def lease(given: Verdict | None, load: float) -> Lease:
+    """A lease of a server."""
+    return Lease(server=Rig().server, verdict=given, load=load)
+
+
+def test_nothing_but_an_arrival_is_an_internal_error() -> None:
+    row = visit().activity(lasted=1.5, ended=7.0)
+
+    assert (row.resp_status_code, row.duration_ms, row.ended) == (500, 1500, 7.0)
+    assert row.metadata == {}
+
+
+def test_an_answered_visit_carries_what_the_meter_saw() -> None:
+    guest = visit()
+    guest.dispatched(verdict(**SERIAL), 102.0)
+    guest.leased(lease(verdict(**SERIAL), 0.5))
+    guest.meter.begin(status=200, content_type="application/json", content_encoding="")
+    guest.meter.feed(b'{"usage":{"prompt_tokens":7}}')
+    head = ResponseHead(200, b"OK", (1, 1), ((b"Content-Type", b"application/json"),))
+    guest.answered(head, "")
+
+    row = guest.activity(lasted=3.0, ended=7.0)
+
+    assert (row.resp_status_code, row.resp_content_type, row.error_msg) == (200, "application/json", "")
+    assert row.usage.input_tokens == 7
+    assert row.metadata == {**SERIAL, "serial_load_ms": "500"}
+
+
+def test_a_visit_that_was_dispatched_and_got_no_lease_tells_how_long_it_loaded() -> None:
+    guest = visit()
+    guest.dispatched(verdict(**SERIAL), 102.0)
+    guest.abandoned(Abandoned(TICKET, verdict(**SERIAL), 3.25), Band.NORMAL)
+
+    row = guest.activity(lasted=3.25, ended=7.0)
+
+    assert row.resp_status_code == 499
+    assert row.metadata == {**SERIAL, "serial_load_ms": "1250"}
+
+
+def test_a_visit_that_never_left_the_queue_tells_how_long_it_waited() -> None:
+    guest = visit()
+    guest.abandoned(Abandoned(TICKET, None, 3.9999), Band.NORMAL)
+
+    row = guest.activity(lasted=4.0, ended=7.0)
+
+    assert (row.resp_status_code, row.error_msg) == (499, "abandoned by its client while queued, after 4.0 s")
+    assert row.metadata == {
+        "serial_priority": "5",
+        "serial_band": "normal",
+        "serial_queue_wait_ms": "3999",
+    }
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_fifo_says_its_priority_only_of_calls_that_it_granted(*, granted: bool) -> None:
+    guest = visit()
+    guest.dispatched(verdict(fifo_priority="5"), 102.0)
+    if granted:
+        guest.leased(lease(verdict(fifo_priority="5"), 0.5))
+
+    assert guest.activity(lasted=1.0, ended=7.0).metadata == ({"fifo_priority": "5"} if granted else {})
+
+
+def test_a_visit_past_the_queue_has_nothing_to_tell_of_it() -> None:
+    guest = visit()
+    guest.leased(lease(None, 0.0))
+
+    assert guest.activity(lasted=1.0, ended=7.0).metadata == {}
+
+
+def test_a_refused_visit_has_our_words_and_their_shape() -> None:
+    guest = visit()
+    guest.refused(UnknownModel(), "text/plain")
+
+    row = guest.activity(lasted=1.0, ended=7.0)
+
+    assert (row.resp_status_code, row.error_msg) == (404, "no router for requested model")
+    assert row.resp_content_type == "text/plain"
