@@ -15,7 +15,9 @@ import llamaswap
 from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.listening import BadAddress
 from llamaswap.service import CannotStart
-from llamaswap.tap import load_config, make_daemon
+from llamaswap.tap import make_daemon, make_plan
+from llamaswap.tls import BadCertificate
+from llamaswap.tools.commands import COMMANDS, run, usage
 
 USAGE = """\
 usage: llama-swap --config FILE [--config-dir DIR] [--listen ADDRESS]...
@@ -23,12 +25,23 @@ usage: llama-swap --config FILE [--config-dir DIR] [--listen ADDRESS]...
   -config FILE       configuration (YAML)
   -config-dir DIR    directory whose *.yml and *.yaml files are merged in
   -listen ADDRESS    host:port, :port or a Twisted endpoint; may be repeated (default 127.0.0.1:8080)
+  -watch-config      reload when the configuration changes; SIGHUP does so in any case
+  -tls-cert-file FILE, -tls-key-file FILE
+                     speak TLS (default address :8443)
   -version           print the version and leave
 
 Flags may be written with one or two dashes, as "-flag value" or "-flag=value".
-"""
 
-VALUES = ("config", "config-dir", "listen")
+Questions about a configuration, with --help for each:
+""" + usage()
+
+VALUES = ("config", "config-dir", "listen", "tls-cert-file", "tls-key-file")
+SWITCHES = ("watch-config", "version", "help", "h")
+
+_TRUTHS = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
 
 
 class BadFlags(Exception):
@@ -39,11 +52,17 @@ class BadFlags(Exception):
 class Flags:
     """A parsed command line."""
 
-    config: str | None = None
-    config_dir: str | None = None
+    values: dict[str, str] = field(default_factory=dict)  # the last one of each flag that takes a value
     listen: list[str] = field(default_factory=list)
-    version: bool = False
-    help: bool = False
+    switches: dict[str, bool] = field(default_factory=dict)
+
+    def value(self, name: str) -> str:
+        """Return what a flag was given, '' for nothing."""
+        return self.values.get(name, "")
+
+    def is_on(self, *names: str) -> bool:
+        """Return whether one of these switches is on."""
+        return any(self.switches.get(name, False) for name in names)
 
 
 def parse_flags(arguments: Sequence[str]) -> Flags:
@@ -57,29 +76,36 @@ def parse_flags(arguments: Sequence[str]) -> Flags:
     while words and words[0].startswith("-") and words[0] not in ("-", "--"):
         word = words.pop(0)
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
-        if name in ("h", "help"):
-            flags.help = True
-        elif name == "version":
-            flags.version = _truth(word, value if equals else "true")
+        if name in SWITCHES:
+            flags.switches[name] = _truth(word, value if equals else "true")
         elif name in VALUES:
             if not equals and not words:
                 raise BadFlags(f"flag needs an argument: -{name}")
-            _set(flags, name, value if equals else words.pop(0))
+            value = value if equals else words.pop(0)
+            flags.values[name] = value
+            if name == "listen":
+                flags.listen.append(value)
         else:
             raise BadFlags(f"flag provided but not defined: -{name}")
     return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the daemon until it is told to stop; exits with 0, 1 (cannot run) or 2 (bad flags)."""
+    """Run the daemon until it is told to stop, or answer a question about a configuration.
+
+    Exits with 0, 1 (cannot run, or the configuration has mistakes) or 2 (bad flags).
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words and words[0] in COMMANDS:
+        sys.exit(run(words, sys.stdout, sys.stderr, os.environ))
     try:
-        flags = parse_flags(sys.argv[1:] if arguments is None else arguments)
+        flags = parse_flags(words)
     except BadFlags as bad:
         print(f"{bad}\n{USAGE}", end="", file=sys.stderr)
         sys.exit(2)
-    if flags.version:
+    if flags.is_on("version"):
         print(f"version: {llamaswap.__version__} (llamaswap for Twisted)")
-    elif flags.help:
+    elif flags.is_on("help", "h"):
         print(USAGE, end="")
     else:
         _run(flags)
@@ -87,13 +113,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(flags: Flags) -> None:
     try:
-        config = load_config(flags.config, flags.config_dir, os.environ)
-        daemon = make_daemon(config, flags.listen)
+        plan = make_plan(
+            flags.value("config"),
+            flags.value("config-dir"),
+            [address for address in flags.listen if address],
+            watch=flags.is_on("watch-config"),
+            tls=(flags.value("tls-cert-file"), flags.value("tls-key-file")),
+            environ=os.environ,
+        )
+        daemon = make_daemon(plan)
         # The service filters and keeps its lines itself; what it keeps for `/logs` is what we print.
         globalLogBeginner.beginLoggingTo([], redirectStandardIO=False)
         daemon.books.combined.subscribe(_print)
         daemon.startService()
-    except (ConfigRejected, BadAddress, CannotStart) as why:
+    except (ConfigRejected, BadAddress, BadCertificate, CannotStart) as why:
         _fail(str(why))
     from twisted.internet import reactor
 
@@ -106,19 +139,10 @@ def _fail(why: str) -> NoReturn:
     sys.exit(1)
 
 
-def _set(flags: Flags, name: str, value: str) -> None:
-    if name == "config":
-        flags.config = value
-    elif name == "config-dir":
-        flags.config_dir = value
-    else:
-        flags.listen.append(value)
-
-
 def _truth(word: str, value: str) -> bool:
-    if value not in ("true", "false"):
+    if value not in _TRUTHS:
         raise BadFlags(f"invalid boolean value in {word}")
-    return value == "true"
+    return _TRUTHS[value]
 
 
 def _print(data: bytes) -> None:

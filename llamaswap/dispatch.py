@@ -8,9 +8,10 @@ becomes an event in the inbox and waits its turn, so nothing here recurses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, assert_never
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -19,7 +20,7 @@ from twisted.logger import Logger
 
 from llamaswap.chores import Chores
 from llamaswap.doubts import Doubts
-from llamaswap.errors import NotReady, ShuttingDown
+from llamaswap.errors import NotReady, ShuttingDown, UnknownModel
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.server import LoadFailed, ModelServer, ServerGone
 from llamaswap.scheduling.vocabulary import (
@@ -35,7 +36,6 @@ from llamaswap.scheduling.vocabulary import (
     Stop,
     Ticket,
     Verdict,
-    band_of,
 )
 
 
@@ -62,13 +62,17 @@ class Abandoned(Exception):
         ticket: what it waited with.
         verdict: why it had been dispatched, or None if it still waited.
         waited: seconds since it arrived.
+        metadata: what its activity row says of it if it still waited.
     """
 
-    def __init__(self, ticket: Ticket, verdict: Verdict | None, waited: float) -> None:
+    def __init__(
+        self, ticket: Ticket, verdict: Verdict | None, waited: float, metadata: Mapping[str, str]
+    ) -> None:
         super().__init__(f"abandoned after {waited:.1f} s")
         self.ticket = ticket
         self.verdict = verdict
         self.waited = waited
+        self.metadata = metadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,9 @@ class _Waiter:
     verdict: Verdict | None = None
     dispatched: float = 0.0
 
+
+Queued = Callable[[Callable[[], int | None]], None]
+"""Told that a ticket waits, with a question for its place: 1 goes next, None waits no more."""
 
 _Event = Callable[[Facts], Sequence[Decision]]
 
@@ -134,6 +141,7 @@ class Dispatcher:
         *,
         looks_only: bool = False,
         told: Callable[[Verdict], None] = lambda _verdict: None,
+        queued: Queued | None = None,
     ) -> AsyncIterator[Lease]:
         """Wait for the box, then hold it until the block ends.
 
@@ -144,12 +152,15 @@ class Dispatcher:
                 resident model past the queue, and is no job.
             told: called when the ticket is dispatched, before the load that it
                 may need; never for a call that went past the queue.
+            queued: called when the ticket was admitted and has to wait.
 
         Raises:
-            Refusal: the scheduler says no, or the load failed.
+            Refusal: the scheduler says no, the load failed, or the model is gone from the configuration.
             Abandoned: the caller was cancelled before it got its lease.
         """
-        server = self._fleet[model]
+        server = self._fleet.get(model)
+        if server is None:
+            raise UnknownModel
         if (
             looks_only
             and self._scheduler.bypass_when_resident
@@ -159,7 +170,7 @@ class Dispatcher:
                 yield Lease(server=server, verdict=None, load=0.0)
             return
         ticket = self._take_ticket(model, priority)
-        lease = await self._granted(ticket, told)
+        lease = await self._granted(ticket, told, queued)
         try:
             with _Use(server):
                 yield lease
@@ -183,6 +194,18 @@ class Dispatcher:
         self._idle.append(idle)
         self._say_when_idle()
         return idle
+
+    def reconfigure(self, scheduler: Scheduler, models: Collection[str]) -> None:
+        """Let another scheduler take over; every ticket keeps its place.
+
+        Args:
+            models: those that are configured now; loads of others end without a word.
+        """
+        for model in self._loads.keys() - set(models):
+            self._loads.pop(model).cancel()
+        handover = self._scheduler.hand_over()
+        self._scheduler = scheduler
+        self._post(lambda facts: scheduler.take_over(handover, facts))
 
     def doubt(self, model: str) -> None:
         """A connection to this model's server broke: nobody else gets it before we know whether it ended."""
@@ -216,18 +239,29 @@ class Dispatcher:
         self._numbers += 1
         return Ticket(number=self._numbers, model=model, priority=priority, arrived=self._clock.seconds())
 
-    async def _granted(self, ticket: Ticket, told: Callable[[Verdict], None]) -> Lease:
+    async def _granted(self, ticket: Ticket, told: Callable[[Verdict], None], queued: Queued | None) -> Lease:
         """Wait for the ticket's lease; a caller that is cancelled meanwhile takes the ticket back."""
         waiter = self._waiters[ticket.number] = _Waiter(Deferred(), told)
         self._post(lambda facts: self._scheduler.arrived(ticket, facts))
+        if queued is not None:
+            # An event of its own: a refusal must come before anything that begins an answer.
+            self._post(partial(self._tell_queued, ticket, queued))
         try:
             return await waiter.ready
         except CancelledError:
             self._waiters.pop(ticket.number, None)
+            now = self._clock.seconds()
             if waiter.verdict is None:
-                self._observer.abandoned(band_of(ticket.priority))
+                self._observer.abandoned(self._scheduler.band(ticket))
             self._post(lambda facts: self._scheduler.cancelled(ticket, facts))
-            raise Abandoned(ticket, waiter.verdict, self._clock.seconds() - ticket.arrived) from None
+            about = self._scheduler.waiting_metadata(ticket, now)
+            raise Abandoned(ticket, waiter.verdict, now - ticket.arrived, about) from None
+
+    def _tell_queued(self, ticket: Ticket, queued: Queued, facts: Facts) -> Sequence[Decision]:
+        waiter = self._waiters.get(ticket.number)
+        if waiter is not None and waiter.verdict is None:
+            queued(lambda: self._scheduler.position(ticket, self._facts()))
+        return ()
 
     def _post(self, event: _Event) -> None:
         """Let the scheduler see an event, after those that came before it."""

@@ -139,8 +139,8 @@ class ModelUnloaded(Refusal):
 
     status = 500
 
-    def __init__(self) -> None:
-        super().__init__("unspecific error: group: model unloaded")
+    def __init__(self, router: str = "group") -> None:
+        super().__init__(f"unspecific error: {router}: model unloaded")
 
 
 class ShuttingDown(Refusal):

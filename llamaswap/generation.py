@@ -2,161 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
-from twisted.internet.defer import Deferred, DeferredList
-
-from llamaswap.activity.journal import Journal, JournalReactor
 from llamaswap.calls.catalog import Catalog
+from llamaswap.calls.profiles import ActiveProfile
+from llamaswap.calls.resolution import make_directory
 from llamaswap.chores import Chores
 from llamaswap.config.model import Config
-from llamaswap.dispatch import Dispatcher
-from llamaswap.http1.client import ClientReactor, Pool
+from llamaswap.engine import Engine
+from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
 from llamaswap.preload import preload
-from llamaswap.processes.child import ChildRunner
-from llamaswap.processes.health import Prober
-from llamaswap.processes.lifecycle import State
-from llamaswap.processes.logbook import Logbook
-from llamaswap.processes.probing import ProbeReactor
-from llamaswap.processes.server import ModelServer
-from llamaswap.processes.spawning import ChildReactor
 from llamaswap.proxying.local import LocalUpstream
-from llamaswap.scheduling.registry import make_scheduler
-from llamaswap.scheduling.vocabulary import QueueView
-from llamaswap.telemetry.loglines import Logbooks
-from llamaswap.telemetry.metrics import Metrics
-from llamaswap.web.desk import Desk
+from llamaswap.proxying.peer import PeerUpstream
+from llamaswap.surroundings import Surroundings
+from llamaswap.telemetry.bulletin import Board, Bulletin
+from llamaswap.web.accesslog import AccessLog
+from llamaswap.web.captures import show_capture
+from llamaswap.web.desk import Desk, Handler
+from llamaswap.web.events import Events, model_rows
+from llamaswap.web.guestbook import GuestBook
+from llamaswap.web.hardware import show_hardware
 from llamaswap.web.inference import Inference
+from llamaswap.web.inflight import cancel_flight
 from llamaswap.web.keys import Keyring
 from llamaswap.web.logs import Logs
+from llamaswap.web.performance import show_performance
+from llamaswap.web.routes import Endpoint
+from llamaswap.web.shortcut import Shortcut
 from llamaswap.web.site import Site
 from llamaswap.web.upstream import Upstream
 
 
-class DaemonReactor(ChildReactor, ProbeReactor, ClientReactor, JournalReactor):
-    """What it takes to run the whole daemon."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a generation takes from the service that it lives in; it outlives the generation."""
-
-    reactor: DaemonReactor
-    children: ChildRunner
-    prober: Prober
-    pool: Pool
-    books: Logbooks
-    journal: Journal
-    wall: Callable[[], float]  # unix seconds
-
-
 class Generation:
-    """The fleet, its dispatcher and the site for one configuration.
+    """The site for one configuration, in front of an engine that outlives it.
 
     Args:
         config: what to wire.
+        engine: runs the models; already configured.
+        pool: connections to local servers.
         around: what outlives this generation.
     """
 
-    def __init__(self, config: Config, around: Surroundings) -> None:
-        self._around = around
+    def __init__(self, config: Config, engine: Engine, pool: Pool, around: Surroundings) -> None:
         self._config = config
+        self._engine = engine
+        self._around = around
         self._chores = Chores()
-        self._model_books = {model: Logbook() for model in config.models}
-        self._fleet = {model: self._server(model) for model in config.models}
-        self._metrics = Metrics(self._view, self.states, config.models)
-        self._dispatcher = Dispatcher(make_scheduler(config), self._fleet, around.reactor, self._metrics)
-        catalog = Catalog(config)
-        self._logs = Logs(around.books, self._model_books, catalog)
-        self._site = self._wire_site(catalog)
+        self._catalog = Catalog(config)
+        self._profile = ActiveProfile(config.profiles)
+        self._peers = PeerUpstream(around.reactor, config.peers)
+        self._bulletin = Bulletin(self._board(), around.reactor)
+        self._events = Events(self._bulletin)
+        self._logs = Logs(around.books, engine.model_books, self._catalog)
+        inference = self._inference(pool)
+        self._site = Site(
+            keyring=Keyring(config.api_keys),
+            inference=inference,
+            desk=self._desk(self._endpoints(inference)),
+            access_log=AccessLog(around.reactor),
+        )
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request."""
         await self._site.handle(exchange)
 
-    def states(self) -> Mapping[str, str]:
-        """Return the state of every model's process now, by model id, sorted."""
-        return {model: server.state.value for model, server in self._fleet.items()}
+    def state_changed(self, model: str, state: str) -> None:
+        """The process of a model has come into this state."""
+        self._bulletin.state_changed(model, state)
 
-    def pids(self) -> Mapping[str, int]:
-        """Return the process ids of the running children, by model id."""
-        reports = [server.report() for server in self._fleet.values()]
-        return {report.model: report.pid for report in reports if report.pid is not None}
+    def preload(self, models: Sequence[str]) -> None:
+        """Queue up for these models, in this order."""
+        for model in models:
+            work = preload(model, self._engine.dispatcher, self._around.reactor)
+            self._chores.start(f"preload {model}", work)
 
-    def preload(self) -> None:
-        """Queue up for the models that shall be loaded at start."""
-        for model in self._config.preload:
-            self._chores.start(f"preload {model}", preload(model, self._dispatcher, self._around.reactor))
-
-    def refuse_new(self) -> None:
-        """Refuse who waits and who comes; end the log streams."""
-        self._dispatcher.close()
+    def end_streams(self) -> None:
+        """Finish the event and log streams; whoever reads them has to ask again."""
+        self._events.end_streams()
         self._logs.end_streams()
 
-    def when_idle(self) -> Deferred[None]:
-        """Return a Deferred that fires when no request holds a model any more."""
-        return self._dispatcher.when_idle()
-
-    async def end(self, grace: float) -> None:
-        """Stop every child for good, each within `grace` seconds."""
+    def end(self) -> None:
+        """Take on nothing new; what is under way ends by itself."""
+        self.end_streams()
         self._chores.cancel_all()
-        self._dispatcher.abandon_loads()
-        self._dispatcher.refuse_the_rest()
-        await DeferredList([server.shutdown(grace) for server in self._fleet.values()])
+        self._peers.close()
 
-    def _view(self) -> QueueView:
-        return self._dispatcher.view()
-
-    def _server(self, model: str) -> ModelServer:
-        around, book = self._around, self._model_books[model]
-        book.subscribe(around.books.upstream.append)
-        return ModelServer(
-            self._config.models[model],
-            children=around.children,
-            clock=around.reactor,
-            prober=around.prober,
-            logbook=book,
-            changed=self._changed,
-            may_expire=lambda name: not self._dispatcher.wanted(name),
+    def _board(self) -> Board:
+        around = self._around
+        return Board(
+            proxy=around.books.proxy,
+            upstream=around.books.upstream,
+            models=lambda changed: model_rows(self._config, {**self._engine.states(), **changed}),
+            session_headers=self._config.session_headers,
+            profile=lambda: self._profile.active,
+            inflight=around.inflight,
+            queue=self._engine.view,
         )
 
-    def _changed(self, model: str, old: State, new: State) -> None:
-        """A server that no longer answers keeps no connections, and is in doubt no more."""
-        self._dispatcher.server_changed(model)
-        if old is State.READY:
-            address = self._fleet[model].address
-            self._around.pool.forget(address.host, address.port)
-
-    def _wire_site(self, catalog: Catalog) -> Site:
-        config, around = self._config, self._around
-        inference = Inference(
-            catalog=catalog,
-            dispatcher=self._dispatcher,
-            upstream=LocalUpstream(around.pool),
+    def _inference(self, pool: Pool) -> Inference:
+        around, engine = self._around, self._engine
+        guests = GuestBook(
             journal=around.journal,
-            metrics=self._metrics,
+            captures=around.captures,
+            inflight=around.inflight,
+            metrics=engine.metrics,
+            told=self._bulletin.row_written,
             clock=around.reactor,
             wall=around.wall,
         )
-        desk = Desk(
-            config=config,
-            catalog=catalog,
-            dispatcher=self._dispatcher,
-            journal=around.journal,
-            metrics=self._metrics,
-            states=self.states,
-            wall=around.wall,
-        )
-        upstream = Upstream(catalog, inference, config.ignore_paths, self._is_ready)
-        return Site(
-            keyring=Keyring(config.api_keys),
-            inference=inference,
-            upstream=upstream,
-            desk=desk,
-            logs=self._logs,
+        return Inference(
+            directory=make_directory(self._config, self._profile, lambda model: engine.states()[model]),
+            dispatcher=engine.dispatcher,
+            server_of=engine.fleet.__getitem__,
+            upstream=LocalUpstream(pool),
+            peers=self._peers,
+            guests=guests,
+            metrics=engine.metrics,
+            clock=around.reactor,
+            dice=Random(),  # noqa: S311 - it chooses remarks, not secrets
         )
 
-    def _is_ready(self, model: str) -> bool:
-        return self._fleet[model].state is State.READY
+    def _endpoints(self, inference: Inference) -> Mapping[Endpoint, Handler]:
+        """Return what answers the endpoints that are not about the service itself."""
+        around, is_ready = self._around, self._engine.is_ready
+        upstream = Upstream(
+            make_directory(self._config, self._profile, lambda model: self._engine.states()[model]),
+            inference,
+            self._config.ignore_paths,
+            is_ready,
+        )
+        shortcut = Shortcut(self._catalog, inference, is_ready)
+        return {
+            Endpoint.UPSTREAM: upstream.pass_on,
+            Endpoint.COMFYUI: shortcut.pass_on,
+            Endpoint.COMFYUI_PAGE: shortcut.to_front_page,
+            Endpoint.LOGS: _at_once(lambda exchange, _rest: self._logs.history(exchange)),
+            Endpoint.LOG_STREAM: _at_once(self._logs.stream),
+            Endpoint.EVENTS: _at_once(lambda exchange, _rest: self._events.stream(exchange)),
+            Endpoint.CAPTURE: _at_once(lambda exchange, rest: show_capture(exchange, around.captures, rest)),
+            Endpoint.CANCEL: _at_once(lambda exchange, rest: cancel_flight(exchange, around.inflight, rest)),
+            Endpoint.PERFORMANCE: _at_once(
+                lambda exchange, _rest: show_performance(exchange, around.sampler)
+            ),
+            Endpoint.HARDWARE: lambda exchange, _rest: show_hardware(exchange, around.hardware),
+        }
+
+    def _desk(self, others: Mapping[Endpoint, Handler]) -> Desk:
+        return Desk(
+            config=self._config,
+            catalog=self._catalog,
+            dispatcher=self._engine.dispatcher,
+            journal=self._around.journal,
+            metrics=self._engine.metrics,
+            profile=self._profile,
+            captures=self._around.captures,
+            bulletin=self._bulletin,
+            sampler=self._around.sampler,
+            states=self._engine.states,
+            wall=self._around.wall,
+            others=others,
+        )
+
+
+def _at_once(answer: Callable[[Exchange, bytes], None]) -> Handler:
+    """Return a handler for what needs no waiting."""
+
+    async def handle(exchange: Exchange, rest: bytes) -> None:
+        answer(exchange, rest)
+
+    return handle

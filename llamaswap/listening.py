@@ -1,9 +1,12 @@
-"""Turn what people write after `--listen` into Twisted endpoint descriptions.  Pure."""
+"""What people write after `--listen`, as Twisted endpoint descriptions, and the way back."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 
 DEFAULT_ADDRESS = "127.0.0.1:8080"
 
@@ -39,6 +42,17 @@ def endpoints_of(address: str, *, dual_stack: bool) -> Sequence[str]:
     if host == "localhost":
         return (_tcp("127.0.0.1", port), _tcp("::1", port)) if dual_stack else (_tcp("127.0.0.1", port),)
     return (_tcp(host or ("::" if dual_stack else "0.0.0.0"), port),)  # noqa: S104 - asked for with ":port"
+
+
+def shown_place(address: object) -> str:
+    """Return how people write the address that a port listens on."""
+    if isinstance(address, IPv4Address):
+        return f"{address.host}:{address.port}"
+    if isinstance(address, IPv6Address):
+        return f"[{address.host}]:{address.port}"
+    if isinstance(address, UNIXAddress) and address.name is not None:
+        return f"unix:{os.fsdecode(address.name)}"
+    return str(address)
 
 
 def _tcp(host: str, port: str) -> str:

@@ -1,8 +1,9 @@
-"""The running daemon: it listens, tells the service manager, and stops in order."""
+"""The running daemon: it listens, tells the service manager, reloads, and stops in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
@@ -16,13 +17,22 @@ from typing_extensions import override
 from llamaswap.activity.journal import Journal
 from llamaswap.activity.store import ActivityStore, StoreUnusable
 from llamaswap.config.model import Config, SchedulerName
-from llamaswap.generation import DaemonReactor, Generation, Surroundings
+from llamaswap.engine import Engine
+from llamaswap.generation import Generation
 from llamaswap.http1.client import Pool
+from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.server import ServerFactory
+from llamaswap.listening import shown_place
+from llamaswap.metering.captures import MIB, Captures
 from llamaswap.processes.probing import make_prober
 from llamaswap.processes.spawning import make_children
 from llamaswap.supervision import Supervisor
+from llamaswap.surroundings import DaemonReactor, Surroundings
+from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks, LogLines
+from llamaswap.telemetry.resources import Resources
+from llamaswap.telemetry.sampler import Sampler
+from llamaswap.telemetry.sensing import make_hardware, make_sampler
 
 STOP_BUDGET = 30.0
 """Seconds that a stop may take: first for the running jobs, what is left for the children."""
@@ -63,18 +73,30 @@ class LlamaSwapService(Service):
         self._supervisor = Supervisor(environ)
         self.books = Logbooks(config.log_to_stdout)
         self._lines = LogLines(self.books.proxy, config.log_level)
-        self._journal = Journal(self._open_store, reactor)
+        self._children = make_children(reactor, environ)
+        self._pool = Pool(reactor)
         self._around = Surroundings(
             reactor=reactor,
-            children=make_children(reactor, environ),
-            prober=make_prober(reactor),
-            pool=Pool(reactor),
             books=self.books,
-            journal=self._journal,
+            journal=self._make_journal(config),
+            captures=Captures(config.capture_buffer * MIB),
+            inflight=InFlight(reactor, wall),
+            hardware=make_hardware(reactor, wall),
+            sampler=None if config.performance.disabled else self._make_sampler(config, wall),
             wall=wall,
         )
-        self.generation = Generation(config, self._around)
-        self._site = ServerFactory(self.generation.handle, reactor)
+        self.engine = Engine(
+            config,
+            reactor=reactor,
+            children=self._children,
+            prober=make_prober(reactor),
+            pool=self._pool,
+            books=self.books,
+        )
+        if self._around.sampler is not None:
+            self.engine.metrics.watch(Resources(self._around.sampler.latest))
+        self._generation = self._make_generation()
+        self._site = ServerFactory(self._handle, reactor)
         self._ports: list[IListeningPort] = []
 
     @override
@@ -92,12 +114,16 @@ class LlamaSwapService(Service):
             raise
         # Behind the ports: a daemon whose address is taken must not load anything.  No request can be
         # quicker, since none is read before this turn of the reactor is over.
-        self.generation.preload()
+        self._generation.preload(self._config.preload)
         super().startService()  # type: ignore[no-untyped-call]  # Twisted's Service is untyped
+        self._around.hardware.start()
+        if self._around.sampler is not None:
+            self._around.sampler.start()
         self._tell_settings()
-        places = ", ".join(str(port.getHost()) for port in self._ports)
+        places = ", ".join(shown_place(port.getHost()) for port in self._ports)
         self._log.info("service.started listening={places}", places=places)
-        self._supervisor.ready(f"listening on {places}")
+        # In the reactor's first turn: before that, a signal to stop would find nobody to heed it.
+        self._reactor.callLater(0, self._supervisor.ready, f"listening on {places}")
 
     @override
     def stopService(self) -> Deferred[None]:
@@ -109,28 +135,76 @@ class LlamaSwapService(Service):
         """Return where it listens, as Twisted addresses; a port that was asked for as 0 is known here."""
         return [port.getHost() for port in self._ports]
 
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """The port of every configured model that was given one: a reload should not take it away."""
+        return {name: model.port for name, model in self._config.models.items() if model.port is not None}
+
+    def reload(self, config: Config) -> None:
+        """Go on under another configuration, from the next request on.
+
+        What runs and still fits keeps running, with its streams; what does not,
+        stops when its job is done.  Who waits keeps his place.  Settings of the
+        listeners, of `logToStdout` and of a monitor that was off at the start
+        need a restart.
+
+        Raises:
+            CannotStart: the new store cannot be used; nothing has changed then.
+        """
+        self._supervisor.reloading(self._reactor.seconds())
+        try:
+            self._take_over(config)
+        finally:
+            self._supervisor.ready("reloaded")
+
+    def _take_over(self, config: Config) -> None:
+        old_config, old_generation, old_journal = self._config, self._generation, self._around.journal
+        if config.store_path != old_config.store_path:
+            journal = self._make_journal(config)
+            _start(journal)
+            self._around = replace(self._around, journal=journal)
+        if config.capture_buffer != old_config.capture_buffer:
+            self._around = replace(self._around, captures=Captures(config.capture_buffer * MIB))
+        self._config = config
+        self._lines.set_level(config.log_level)
+        self.engine.reconfigure(config)
+        self._generation = self._make_generation()
+        old_generation.end()
+        if self._around.journal is not old_journal:
+            old_journal.close()
+        self._generation.preload([model for model in config.preload if model not in old_config.preload])
+        self._tell_settings()
+        self._log.info("service.reloaded models={models}", models=len(config.models))
+
+    async def _handle(self, exchange: Exchange) -> None:
+        await self._generation.handle(exchange)
+
     async def _stop(self) -> None:
         began = self._reactor.seconds()
         self._supervisor.stopping()
         self._log.info("service.stopping")
-        self.generation.refuse_new()
+        self.engine.dispatcher.close()
+        self._generation.end_streams()
         await DeferredList([Deferred.fromCoroutine(_close(port)) for port in self._ports])
         self._site.close_idle()
         await self._jobs_end(STOP_BUDGET)
         left = STOP_BUDGET - (self._reactor.seconds() - began)
-        await self.generation.end(max(left, LEAST_CHILD_GRACE))
+        self._generation.end()
+        await self.engine.end(max(left, LEAST_CHILD_GRACE))
         self._site.abort_all()
         # A cut connection tells its handler in the next turn; the handler leaves a row.
         await deferLater(self._reactor, 0)
-        self._around.pool.close()
-        await self._around.children.close()
-        await self._journal.close()
+        if self._around.sampler is not None:
+            self._around.sampler.stop()
+        self._pool.close()
+        await self._children.close()
+        await self._around.journal.close()
         self._log.info("service.stopped seconds={seconds:.1f}", seconds=self._reactor.seconds() - began)
         globalLogPublisher.removeObserver(self._lines)
 
     async def _jobs_end(self, patience: float) -> None:
         """Wait for the running jobs, but not longer than `patience` seconds."""
-        idle = self.generation.when_idle()
+        idle = self.engine.when_idle()
         hurry = self._reactor.callLater(patience, idle.cancel)
         try:
             await idle
@@ -140,11 +214,20 @@ class LlamaSwapService(Service):
             if hurry.active():
                 hurry.cancel()
 
+    def _make_generation(self) -> Generation:
+        generation = Generation(self._config, self.engine, self._pool, self._around)
+        self.engine.told = generation.state_changed
+        return generation
+
+    def _make_journal(self, config: Config) -> Journal:
+        path, most = config.store_path, config.metrics_max_in_memory
+        return Journal(lambda: ActivityStore(path, most), self._reactor)
+
+    def _make_sampler(self, config: Config, wall: Callable[[], float]) -> Sampler:
+        return make_sampler(self._reactor, wall, config.performance.every_ms / 1000)
+
     def _open(self) -> None:
-        try:
-            self._journal.start()
-        except StoreUnusable as unusable:
-            raise CannotStart(f"{unusable.path}: {unusable.why}") from unusable
+        _start(self._around.journal)
         for description in self._listen:
             self._ports.append(self._open_port(description))
 
@@ -153,11 +236,8 @@ class LlamaSwapService(Service):
         for port in self._ports:
             port.stopListening()
         self._ports.clear()
-        self._journal.close()
+        self._around.journal.close()
         globalLogPublisher.removeObserver(self._lines)
-
-    def _open_store(self) -> ActivityStore:
-        return ActivityStore(self._config.store_path, self._config.metrics_max_in_memory)
 
     def _open_port(self, description: str) -> IListeningPort:
         """Listen on one endpoint; TCP, UNIX and inherited sockets are there at once or fail at once."""
@@ -187,6 +267,13 @@ class LlamaSwapService(Service):
                 head_start=100 * serial.aging_divisor,
                 window=serial.swap_affinity_bonus * serial.aging_divisor,
             )
+
+
+def _start(journal: Journal) -> None:
+    try:
+        journal.start()
+    except StoreUnusable as unusable:
+        raise CannotStart(f"{unusable.path}: {unusable.why}") from unusable
 
 
 async def _close(port: IListeningPort) -> None:

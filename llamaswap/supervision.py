@@ -24,6 +24,14 @@ class Supervisor:
         """We answer requests from now on."""
         self._send(f"READY=1\nSTATUS={status}")
 
+    def reloading(self, now: float) -> None:
+        """Another configuration takes over; `ready` says when it has.
+
+        Args:
+            now: seconds on the monotonic clock, which systemd compares with its own.
+        """
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={int(now * 1_000_000)}")
+
     def stopping(self) -> None:
         """We take no more requests."""
         self._send("STOPPING=1\nSTATUS=waiting for the running job")

@@ -6,7 +6,8 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -19,9 +20,13 @@ from zope.interface import implementer
 from llamaswap.config.load import load
 from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.config.model import Config
-from llamaswap.generation import DaemonReactor
 from llamaswap.listening import DEFAULT_ADDRESS, BadAddress, endpoints_of
+from llamaswap.reloading import Reloader
 from llamaswap.service import CannotStart, LlamaSwapService
+from llamaswap.surroundings import DaemonReactor
+from llamaswap.tls import DEFAULT_ADDRESS as TLS_ADDRESS
+from llamaswap.tls import BadCertificate, pair_of, read_pair, with_tls
+from llamaswap.watching import ConfigWatcher
 
 
 class Options(UsageOptions):
@@ -32,12 +37,17 @@ class Options(UsageOptions):
     optParameters = [  # noqa: RUF012 - Twisted's own way to declare them
         ["config", "c", None, "Configuration file (YAML)."],
         ["config-dir", None, None, "Directory whose *.yml and *.yaml files are merged in."],
+        ["tls-cert-file", None, "", "Certificate, in PEM; every address then speaks TLS."],
+        ["tls-key-file", None, "", "Its private key."],
+    ]
+    optFlags = [  # noqa: RUF012 - likewise
+        ["watch-config", None, "Reload when the configuration changes; SIGHUP does so in any case."],
     ]
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Twisted's Options are untyped
         self.addresses: list[str] = []
-        self.config: Config | None = None
+        self.plan: Plan | None = None
 
     def opt_listen(self, address: str) -> None:
         """Where to listen: host:port, :port or a Twisted endpoint; may be repeated. [127.0.0.1:8080]"""
@@ -49,37 +59,72 @@ class Options(UsageOptions):
     def postOptions(self) -> None:
         """Load the configuration; every mistake is printed, and the exit code is 1."""
         try:
-            for address in self.addresses:
-                endpoints_of(address, dual_stack=True)
+            self.plan = make_plan(
+                self["config"],
+                self["config-dir"],
+                self.addresses,
+                watch=bool(self["watch-config"]),
+                tls=(self["tls-cert-file"], self["tls-key-file"]),
+                environ=os.environ,
+            )
         except BadAddress as bad:
             raise UsageError(str(bad)) from bad
-        try:
-            self.config = load_config(self["config"], self["config-dir"], os.environ)
-        except ConfigRejected as rejected:
-            raise SystemExit(str(rejected)) from None
+        except (ConfigRejected, BadCertificate) as why:
+            raise SystemExit(str(why)) from None
 
 
-def load_config(config: str | None, config_dir: str | None, environ: Mapping[str, str]) -> Config:
-    """Load what the command line names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a command line asks for, with everything that could be wrong about it found out."""
+
+    config: Config
+    config_file: Path | None
+    config_dir: Path | None
+    endpoints: Sequence[str]  # Twisted endpoint descriptions
+    watch: bool
+
+
+def make_plan(
+    config_file: str | None,
+    config_dir: str | None,
+    addresses: Sequence[str],
+    *,
+    watch: bool,
+    tls: tuple[str, str],
+    environ: Mapping[str, str],
+) -> Plan:
+    """Load what a command line names.
+
+    Args:
+        tls: certificate and key file, '' for none.
 
     Raises:
-        ConfigRejected: it has mistakes, or nothing was named.
+        ConfigRejected: the configuration has mistakes, or nothing was named.
+        BadAddress: something is no address to listen on.
+        BadCertificate: only one file was named, or they can't be used.
     """
-    return load(Path(config) if config else None, Path(config_dir) if config_dir else None, environ)
+    pair = pair_of(*tls)
+    wanted = addresses or [DEFAULT_ADDRESS if pair is None else TLS_ADDRESS]
+    descriptions = endpoints(wanted)
+    if pair is not None:
+        pair = read_pair(pair)
+        descriptions = [with_tls(description, pair) for description in descriptions]
+    file = Path(config_file) if config_file else None
+    folder = Path(config_dir) if config_dir else None
+    config = load(file, folder, environ)
+    return Plan(config=config, config_file=file, config_dir=folder, endpoints=descriptions, watch=watch)
 
 
 def endpoints(addresses: Sequence[str]) -> list[str]:
-    """Return the endpoint descriptions of all addresses, the default one if there are none."""
+    """Return the endpoint descriptions of all addresses."""
     dual_stack = _has_ipv6()
     return [
-        description
-        for address in addresses or [DEFAULT_ADDRESS]
-        for description in endpoints_of(address, dual_stack=dual_stack)
+        description for address in addresses for description in endpoints_of(address, dual_stack=dual_stack)
     ]
 
 
-def make_daemon(config: Config, addresses: Sequence[str]) -> LlamaSwapService:
-    """Wire the daemon to this process's reactor, clocks and environment.
+def make_daemon(plan: Plan) -> LlamaSwapService:
+    """Wire the daemon to this process's reactor, clocks, signals and environment.
 
     The reactor's clock is wall-clock time as it comes; a step of the system's
     clock would fire every timer at once and let tickets come from the future.
@@ -87,14 +132,27 @@ def make_daemon(config: Config, addresses: Sequence[str]) -> LlamaSwapService:
     from twisted.internet import reactor
 
     reactor.seconds = time.monotonic  # type: ignore[method-assign]  # every timer asks this attribute
-    reactor.addSystemEventTrigger("before", "shutdown", ignore_further_signals)
-    return LlamaSwapService(
-        config,
-        endpoints(addresses),
-        reactor=cast("DaemonReactor", reactor),
+    daemon_reactor = cast("DaemonReactor", reactor)
+    daemon = LlamaSwapService(
+        plan.config,
+        plan.endpoints,
+        reactor=daemon_reactor,
         environ=os.environ,
         wall=time.time,  # noqa: TID251 - the one place
     )
+    reloader = Reloader(daemon, plan.config_file, plan.config_dir, os.environ)
+    on_hangup(lambda: daemon_reactor.callFromThread(reloader.reload))
+    if plan.watch:
+        watcher = ConfigWatcher(plan.config_file, plan.config_dir, daemon_reactor, reloader.reload)
+        reactor.callWhenRunning(watcher.start)
+        reactor.addSystemEventTrigger("before", "shutdown", watcher.stop)
+    reactor.addSystemEventTrigger("before", "shutdown", ignore_further_signals)
+    return daemon
+
+
+def on_hangup(act: Callable[[], None]) -> None:
+    """Call `act` on SIGHUP, which would end the process otherwise; between any two instructions."""
+    signal.signal(signal.SIGHUP, lambda _signum, _frame: act())
 
 
 def ignore_further_signals() -> None:
@@ -129,8 +187,8 @@ class _Quiet(Service):
 
 def makeService(options: Options) -> IService:
     """Return the service that `twistd llamaswap` runs."""
-    assert options.config is not None
-    return cast("IService", _Quiet(make_daemon(options.config, options.addresses)))
+    assert options.plan is not None
+    return cast("IService", _Quiet(make_daemon(options.plan)))
 
 
 def _has_ipv6() -> bool:

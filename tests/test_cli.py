@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import llamaswap
-from llamaswap.cli import BadFlags, Flags, main, parse_flags
+from llamaswap.cli import BadFlags, main, parse_flags
 from support.daemon import write_config
 
 ONE_MODEL = 'models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}'
@@ -20,29 +20,46 @@ PATIENCE = 30.0  # seconds for a process on a busy machine
 
 
 @pytest.mark.parametrize(
-    ("words", "flags"),
+    ("words", "values"),
     [
-        ("", Flags()),
-        ("-config a.yaml", Flags(config="a.yaml")),
-        ("--config a.yaml", Flags(config="a.yaml")),
-        ("-config=a.yaml", Flags(config="a.yaml")),
-        ("--config=a=b.yaml", Flags(config="a=b.yaml")),
-        ("-config a -config b", Flags(config="b")),
-        ("-config -listen", Flags(config="-listen")),
-        ("-config=", Flags(config="")),
-        ("-config-dir d", Flags(config_dir="d")),
-        ("-listen :1 --listen=:2", Flags(listen=[":1", ":2"])),
-        ("-version", Flags(version=True)),
-        ("-version=false", Flags(version=False)),
-        ("-h", Flags(help=True)),
-        ("--help", Flags(help=True)),
-        ("-config a word -version", Flags(config="a")),
-        ("-config a -- -version", Flags(config="a")),
-        ("-config a - -version", Flags(config="a")),
+        ("", {}),
+        ("-config a.yaml", {"config": "a.yaml"}),
+        ("--config a.yaml", {"config": "a.yaml"}),
+        ("-config=a.yaml", {"config": "a.yaml"}),
+        ("--config=a=b.yaml", {"config": "a=b.yaml"}),
+        ("-config a -config b", {"config": "b"}),
+        ("-config -listen", {"config": "-listen"}),
+        ("-config=", {"config": ""}),
+        ("-config-dir d", {"config-dir": "d"}),
+        ("-tls-cert-file c --tls-key-file=k", {"tls-cert-file": "c", "tls-key-file": "k"}),
+        ("-config a word -config b", {"config": "a"}),
+        ("-config a -- -config b", {"config": "a"}),
+        ("-config a - -config b", {"config": "a"}),
     ],
 )
-def test_flags_are_read_as_go_reads_them(words: str, flags: Flags) -> None:
-    assert parse_flags(words.split()) == flags
+def test_flags_are_read_as_go_reads_them(words: str, values: dict[str, str]) -> None:
+    assert parse_flags(words.split()).values == values
+
+
+@pytest.mark.parametrize(
+    ("words", "on"),
+    [
+        ("-version", True),
+        ("--version", True),
+        ("-version=true", True),
+        ("-version=1", True),
+        ("-version=false", False),
+        ("-version -version=0", False),
+        ("", False),
+        ("word -version", False),
+    ],
+)
+def test_a_switch_is_on_when_it_is_named_unless_it_says_otherwise(words: str, *, on: bool) -> None:
+    assert parse_flags(words.split()).is_on("version") is on
+
+
+def test_addresses_may_be_repeated() -> None:
+    assert parse_flags(["-listen", ":1", "--listen=:2"]).listen == [":1", ":2"]
 
 
 @pytest.mark.parametrize(
@@ -157,11 +174,14 @@ def _free_port() -> int:
 
 
 def _wait_for(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until the process takes connections; its end is noticed, too."""
+    """Wait until the process answers; its end is noticed, too."""
     while process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+                probe.settimeout(PATIENCE)
+                probe.sendall(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
+                if probe.recv(4096):
+                    return
         try:
             process.wait(0.05)
         except subprocess.TimeoutExpired:

@@ -211,7 +211,7 @@ class Fifo(Walk):
 
 
 SHORT = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestOneJob = OneJob.TestCase
 TestOneJob.settings = SHORT

@@ -5,7 +5,8 @@ from __future__ import annotations
 from twisted.internet.error import ConnectionRefusedError as Refused
 
 from support.dispatch_rig import nothing_goes_wrong
-from support.web_daemon import Upstream, WebDaemon
+from support.web_daemon import WebDaemon
+from support.web_talk import Upstream
 
 PRELOADED = """
     routing: {scheduler: {use: serial}}
@@ -24,7 +25,7 @@ def greeted(daemon: WebDaemon) -> Upstream:
 
 def test_models_are_loaded_in_list_order_and_greeted_once() -> None:
     daemon = WebDaemon(PRELOADED)
-    daemon.generation.preload()
+    daemon.preload()
     assert daemon.running == ["b"]
 
     upstream = greeted(daemon)
@@ -37,13 +38,13 @@ def test_models_are_loaded_in_list_order_and_greeted_once() -> None:
     upstream = greeted(daemon)
     assert upstream.line == "GET /"
     upstream.answers(b"not here", "404 Not Found")
-    assert daemon.generation.when_idle().called
+    assert daemon.engine.when_idle().called
     assert daemon.rows == []
 
 
 def test_a_preload_waits_like_a_normal_request() -> None:
     daemon = WebDaemon(PRELOADED)
-    daemon.generation.preload()
+    daemon.preload()
     urgent = daemon.chat("a", X_LlamaSwap_Priority="1")
 
     greeted(daemon).answers(b"")
@@ -58,7 +59,7 @@ def test_a_preload_waits_like_a_normal_request() -> None:
 def test_a_model_that_does_not_load_does_not_keep_the_next_one_from_loading() -> None:
     daemon = WebDaemon(PRELOADED)
     with nothing_goes_wrong():
-        daemon.generation.preload()
+        daemon.preload()
         daemon.child.exits(1)
 
     assert daemon.running == ["a"]
@@ -67,7 +68,7 @@ def test_a_model_that_does_not_load_does_not_keep_the_next_one_from_loading() ->
 def test_a_model_that_does_not_answer_the_greeting_stays_loaded() -> None:
     daemon = WebDaemon(PRELOADED)
     with nothing_goes_wrong():
-        daemon.generation.preload()
+        daemon.preload()
         greeted(daemon)
         daemon.reactor.pump([1.0] * 11)
         assert daemon.child.signals == ["TERM"]
@@ -79,7 +80,7 @@ def test_a_model_that_does_not_answer_the_greeting_stays_loaded() -> None:
 def test_a_model_that_refuses_the_greeting_frees_the_box() -> None:
     daemon = WebDaemon(PRELOADED)
     with nothing_goes_wrong():
-        daemon.generation.preload()
+        daemon.preload()
         daemon.ready()
         daemon.reactor.refuse(Refused())
         daemon.reactor.advance(1.0)  # it would be tried at other addresses, had the name more of them
@@ -91,7 +92,7 @@ def test_a_model_that_refuses_the_greeting_frees_the_box() -> None:
 def test_a_model_that_breaks_the_greeting_off_frees_the_box() -> None:
     daemon = WebDaemon(PRELOADED)
     with nothing_goes_wrong():
-        daemon.generation.preload()
+        daemon.preload()
         greeted(daemon).dies()
         daemon.goes()
 
@@ -101,7 +102,7 @@ def test_a_model_that_breaks_the_greeting_off_frees_the_box() -> None:
 def test_a_greeting_whose_answer_breaks_off_frees_the_box() -> None:
     daemon = WebDaemon(PRELOADED)
     with nothing_goes_wrong():
-        daemon.generation.preload()
+        daemon.preload()
         upstream = greeted(daemon)
         upstream.begins(b"half", kind="text/html")
         upstream.dies()
@@ -113,8 +114,8 @@ def test_a_greeting_whose_answer_breaks_off_frees_the_box() -> None:
 def test_a_stop_ends_preloads_without_a_word() -> None:
     daemon = WebDaemon(PRELOADED)
     with nothing_goes_wrong():
-        daemon.generation.preload()
-        daemon.generation.refuse_new()
+        daemon.preload()
+        daemon.close()
         ended = daemon.end()
         daemon.goes()
 

@@ -14,7 +14,7 @@ from twisted.logger import Logger, globalLogPublisher
 
 from llamaswap.service import LEAST_CHILD_GRACE, STOP_BUDGET, CannotStart
 from support.daemon import ServiceRig
-from support.web_daemon import Upstream
+from support.web_talk import Upstream
 
 Rigs = Callable[..., ServiceRig]
 
@@ -283,6 +283,6 @@ def test_a_stopped_service_hears_no_more_of_the_log(rigs: Rigs) -> None:
     rig.finish_stopping()
     before = rig.service.books.proxy.written
 
-    Logger().info("somebody.spoke")
+    Logger(namespace="llamaswap.somewhere").info("somebody.spoke")
 
     assert rig.service.books.proxy.written == before

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from twisted.application.service import IService
 from twisted.python.usage import UsageError
 
-from llamaswap.config.load import load_text
 from llamaswap.service import CannotStart, LlamaSwapService
 from llamaswap.tap import Options, endpoints, make_daemon, makeService
 from support.daemon import write_config
@@ -18,11 +19,15 @@ ONE_MODEL = 'models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}'
 
 
 @pytest.fixture(autouse=True)
-def the_reactors_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process's reactor gets its own clock back after each test."""
+def the_process_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The reactor gets its own clock back after each test, and SIGHUP its meaning."""
     from twisted.internet import reactor
 
     monkeypatch.setattr(reactor, "seconds", reactor.seconds)
+    monkeypatch.setattr(reactor, "addSystemEventTrigger", lambda *_: None)
+    before = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def parsed(*words: str) -> Options:
@@ -36,9 +41,10 @@ def parsed(*words: str) -> Options:
 def test_the_configuration_is_loaded_from_the_file(tmp_path: Path, flag: str) -> None:
     options = parsed(flag, str(write_config(tmp_path, ONE_MODEL)))
 
-    assert options.config is not None
-    assert list(options.config.models) == ["a"]
-    assert options.addresses == []
+    assert options.plan is not None
+    assert list(options.plan.config.models) == ["a"]
+    assert options.plan.endpoints == ["tcp:8080:interface=127.0.0.1"]
+    assert not options.plan.watch
 
 
 def test_a_folder_of_configurations_is_merged_in(tmp_path: Path) -> None:
@@ -47,8 +53,8 @@ def test_a_folder_of_configurations_is_merged_in(tmp_path: Path) -> None:
 
     options = parsed("--config-dir", str(tmp_path))
 
-    assert options.config is not None
-    assert list(options.config.models) == ["a", "b"]
+    assert options.plan is not None
+    assert list(options.plan.config.models) == ["a", "b"]
 
 
 def test_addresses_may_be_repeated(tmp_path: Path) -> None:
@@ -95,15 +101,16 @@ def test_without_a_readable_configuration_there_is_one_line_that_says_so(words: 
     assert len(leaving.value.code.splitlines()) == 1
 
 
-def test_all_addresses_become_endpoints_and_without_any_there_is_the_usual_one() -> None:
+def test_all_addresses_become_endpoints() -> None:
     assert endpoints(["127.0.0.1:1", "unix:/x"]) == ["tcp:1:interface=127.0.0.1", "unix:/x"]
-    assert endpoints([]) == ["tcp:8080:interface=127.0.0.1"]
 
 
-def test_a_step_of_the_systems_clock_moves_no_timer_of_the_daemon() -> None:
+def test_a_step_of_the_systems_clock_moves_no_timer_of_the_daemon(tmp_path: Path) -> None:
     from twisted.internet import reactor
 
-    daemon = make_daemon(load_text(ONE_MODEL, environ={}), [])
+    options = parsed("-c", str(write_config(tmp_path, ONE_MODEL)))
+    assert options.plan is not None
+    daemon = make_daemon(options.plan)
 
     assert isinstance(daemon, LlamaSwapService)
     assert reactor.seconds is time.monotonic

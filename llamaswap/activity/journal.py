@@ -44,6 +44,12 @@ class JournalClosed(Exception):
     """The journal was not started, or is closed."""
 
 
+Stored = Callable[[int], None]
+"""Told the id of a row that has been stored."""
+
+_Entry = tuple[Activity, Stored | None]
+
+
 class Journal:
     """Writes activity rows in the order of their arrival, and answers questions about them.
 
@@ -69,7 +75,7 @@ class Journal:
         self._written = written
         self._store: ActivityStore | None = None
         self._pool: ThreadPool | None = None
-        self._waiting: deque[Activity] = deque()
+        self._waiting: deque[_Entry] = deque()
         self._dropped = 0
         self._writing: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
@@ -100,11 +106,15 @@ class Journal:
         self._pool.start()
         self._write_on()
 
-    def write(self, activity: Activity) -> None:
-        """Take a row; never waits and never fails.  Rows that come after `close` are not kept."""
+    def write(self, activity: Activity, stored: Stored | None = None) -> None:
+        """Take a row; never waits and never fails.  Rows that come after `close` are not kept.
+
+        Args:
+            stored: called with the row's id once it can be read; never for a row that is lost.
+        """
         if self._ended:
             return
-        self._waiting.append(activity)
+        self._waiting.append((activity, stored))
         self._trim()
         self._write_on()
 
@@ -138,12 +148,14 @@ class Journal:
             batch = tuple(self._waiting)
             self._waiting.clear()
             try:
-                ids = await deferToThreadPool(self._reactor, pool, store.add_all, batch)
+                ids = await deferToThreadPool(self._reactor, pool, store.add_all, [row for row, _ in batch])
             except _STORE_TROUBLE as error:
                 self._put_back(batch, error)
                 return
             self._works_again()
-            for row_id in ids:
+            for row_id, (_, stored) in zip(ids, batch, strict=True):
+                if stored is not None:
+                    stored(row_id)
                 self._written(row_id)
 
     def _pause(self, _result: None) -> None:
@@ -151,7 +163,7 @@ class Journal:
         if self._waiting and not self._failing:
             self._write_on()
 
-    def _put_back(self, batch: tuple[Activity, ...], error: Exception) -> None:
+    def _put_back(self, batch: tuple[_Entry, ...], error: Exception) -> None:
         self._waiting.extendleft(reversed(batch))
         self._trim()
         if not self._failing:

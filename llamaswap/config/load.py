@@ -15,51 +15,89 @@ from llamaswap.config.macro_scopes import apply_macros
 from llamaswap.config.macros import TooMuchText
 from llamaswap.config.merging import merge
 from llamaswap.config.mistakes import ConfigRejected, Mistake, Place, Report
-from llamaswap.config.model import Config
+from llamaswap.config.model import Config, ModelConfig
 from llamaswap.config.models import read_model
 from llamaswap.config.names import Names as Namespace
 from llamaswap.config.names import gather
 from llamaswap.config.nodes import Mapping, Sequence, describe
 from llamaswap.config.peers import read_peer
+from llamaswap.config.ports import NO_PORTS
 from llamaswap.config.profiles import read_profiles
 from llamaswap.config.reading import Section
 from llamaswap.config.routing import Routing, read_routing
 from llamaswap.config.selectors import read_selectors
 from llamaswap.config.settings import OWN_KEYS, StoreTrouble, read_preload, read_settings
+from llamaswap.config.source import ConfigUnstable
 from llamaswap.config.stores import anchor_stores
 
-__all__ = ["ConfigRejected", "Mistake", "load", "load_text"]
+__all__ = ["ConfigRejected", "ConfigUnstable", "Mistake", "load", "load_stable", "load_text"]
 
 _NO_ENVIRONMENT: Names[str, str] = MappingProxyType({})
 
 
-def load(config: Path | None, config_dir: Path | None, environ: Names[str, str]) -> Config:
+def load(
+    config: Path | None,
+    config_dir: Path | None,
+    environ: Names[str, str],
+    *,
+    ports: Names[str, int] = NO_PORTS,
+) -> Config:
     """Read a configuration file, the files of a directory, or both.
 
     Args:
         config: the file; None when there is none.
         config_dir: a directory whose `*.yml` and `*.yaml` files are merged in.
         environ: what `${env.NAME}` can refer to.
+        ports: by model id, the ports in use; a model keeps its own if that is not below
+            `startPort`, and nobody else gets one of them.
 
     Raises:
         ConfigRejected: with every mistake that could be found.
     """
     report = Report()
     sources = source.read_sources(config, config_dir, report)
-    return _load(sources, environ, source.store_trouble, report)
+    return _load(sources, environ, source.store_trouble, report, ports)
 
 
-def load_text(text: str, *, file: str = "config.yaml", environ: Names[str, str] = _NO_ENVIRONMENT) -> Config:
+def load_stable(
+    config: Path | None,
+    config_dir: Path | None,
+    environ: Names[str, str],
+    *,
+    ports: Names[str, int] = NO_PORTS,
+) -> Config:
+    """`load` for whoever has a configuration already: what looks half-written is not acted on.
+
+    Raises:
+        ConfigUnstable: a file changed while it was read, or is empty.
+        ConfigRejected: with every mistake that could be found.
+    """
+    sources, report = source.read_stable(config, config_dir)
+    return _load(sources, environ, source.store_trouble, report, ports)
+
+
+def load_text(
+    text: str,
+    *,
+    file: str = "config.yaml",
+    environ: Names[str, str] = _NO_ENVIRONMENT,
+    ports: Names[str, int] = NO_PORTS,
+) -> Config:
     """Read a configuration from a text; the disk is not looked at.
 
     Raises:
         ConfigRejected: with every mistake that could be found.
     """
-    return _load([source.Source(file, text.removeprefix("\ufeff"))], environ, lambda _: None, Report([file]))
+    only = source.Source(file, text.removeprefix("\ufeff"))
+    return _load([only], environ, lambda _: None, Report([file]), ports)
 
 
 def _load(
-    sources: list[source.Source], environ: Names[str, str], store_trouble: StoreTrouble, report: Report
+    sources: list[source.Source],
+    environ: Names[str, str],
+    store_trouble: StoreTrouble,
+    report: Report,
+    ports: Names[str, int],
 ) -> Config:
     documents = [document for one in sources if (document := _document(one, environ, report)) is not None]
     report.reject_if_wrong()
@@ -67,13 +105,20 @@ def _load(
     merged = merge(documents, report) if documents else Mapping(start)
     report.reject_if_wrong()
     try:
-        root = apply_macros(expand(merged), OWN_KEYS, report)
+        root, given = apply_macros(expand(merged), OWN_KEYS, report, ports)
     except (NotYaml, TooMuchText) as error:
         report.wrong(error.place, "", error.what)
         raise report.rejection() from error
     config = _read(root, anchor_stores(merged), store_trouble, report)
     report.reject_if_wrong()
-    return replace(config, warnings=report.warnings())
+    return replace(config, models=_with_ports(config.models, given), warnings=report.warnings())
+
+
+def _with_ports(models: Names[str, ModelConfig], given: Names[str, int]) -> Names[str, ModelConfig]:
+    """The models, each of those that were given a port with it."""
+    return MappingProxyType(
+        {name: replace(model, port=given[name]) if name in given else model for name, model in models.items()}
+    )
 
 
 def _document(one: source.Source, environ: Names[str, str], report: Report) -> Mapping | None:

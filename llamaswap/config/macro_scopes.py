@@ -6,24 +6,29 @@ replaced is `macros`' subject, what is special about a model `model_macros`'.
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Numbers
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from llamaswap.config.macros import MOST_CHARACTERS, Substitution, declarations, leftovers
 from llamaswap.config.mistakes import Report
-from llamaswap.config.model_macros import ModelExpansion, Ports
+from llamaswap.config.model_macros import ModelExpansion
 from llamaswap.config.nodes import Entry, Mapping, Node, Timestamp, spell
+from llamaswap.config.ports import NO_PORTS, Ports
 from llamaswap.config.reading import Section
 from llamaswap.config.settings import read_start_port
 
 
-def apply_macros(root: Node, own_keys: AbstractSet[str], report: Report) -> Mapping:
-    """The tree with every macro replaced.
+def apply_macros(
+    root: Node, own_keys: AbstractSet[str], report: Report, in_use: Numbers[str, int] = NO_PORTS
+) -> tuple[Mapping, Numbers[str, int]]:
+    """The tree with every macro replaced, and the ports that models were given.
 
     Args:
         root: the expanded tree of the whole configuration.
         own_keys: top-level keys in which no placeholder may be left; in others it may.
         report: where mistakes go.
+        in_use: the ports that models have, by id.
 
     Raises:
         TooMuchText: macros multiply each other beyond the limit.
@@ -35,14 +40,15 @@ def apply_macros(root: Node, own_keys: AbstractSet[str], report: Report) -> Mapp
     entries = [(key, _global(key.text, value, substitution, own_keys, report)) for key, value in root.entries]
     everything = replace(root, entries=tuple(entries))
     # Whether the port itself makes sense is reported when settings are read.
-    ports = Ports(read_start_port(Section(everything, root.place, "", Report())))
+    ports = Ports(read_start_port(Section(everything, root.place, "", Report())), in_use)
     models = ModelExpansion(shared, ports, budget, report)
-    return replace(
+    tree = replace(
         everything,
         entries=tuple(
             (key, _models(value, models, report) if key.text == "models" else value) for key, value in entries
         ),
     )
+    return tree, ports.given
 
 
 def _global(

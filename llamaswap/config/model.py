@@ -65,6 +65,8 @@ class ModelConfig:
     argv: tuple[str, ...] = ()  # its words; empty = cannot be started
     cmd_stop: str = ""  # `${PID}` still in place
     proxy: str = ""  # URL; empty = cannot be started
+    # What replaced `${PORT}`.  Not compared: wherever it went, it is compared there.
+    port: int | None = field(default=None, compare=False)
     check_endpoint: str = "/health"  # `none` = ready as soon as it runs
     aliases: tuple[str, ...] = ()  # sorted; explicit ones and those from `setParamsByID`
     env: tuple[str, ...] = ()  # NAME=value, later wins
@@ -125,6 +127,7 @@ class SchedulerConfig:
     """`routing.scheduler`."""
 
     use: SchedulerName = SchedulerName.FIFO
+    configured: bool = False  # the section says something; without it everything is as in llama-swap
     serial: SerialSettings = field(default_factory=SerialSettings)
     fifo_priority: Mapping[str, int] = field(default_factory=_no_mapping)  # as written, keys not resolved
 

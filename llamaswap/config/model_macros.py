@@ -12,22 +12,12 @@ from dataclasses import replace
 from llamaswap.config.macros import Macro, Substitution, declarations, leftover_text, leftovers
 from llamaswap.config.mistakes import Place, Report, below
 from llamaswap.config.nodes import Entry, Mapping, Node, Scalar, spell
+from llamaswap.config.ports import Ports
 
 DEFAULT_PROXY = "http://localhost:${PORT}"
 
 _COMMANDS = ("cmd", "cmdStop")
 _PORT = "${PORT}"
-
-
-class Ports:
-    """Hands out consecutive ports."""
-
-    def __init__(self, first: int) -> None:
-        self._next = first
-
-    def take(self) -> int:
-        self._next += 1
-        return self._next - 1
 
 
 class ModelExpansion:
@@ -58,7 +48,7 @@ class ModelExpansion:
         prepared = _with_proxy(_without_comments(_without_macros(node)), place)
         expanded = self._substituted(prepared, scope, path)
         if self._needs_port(expanded, path):
-            expanded = self._substituted(expanded, (Macro("PORT", self._ports.take()),), path)
+            expanded = self._substituted(expanded, (Macro("PORT", self._ports.take(model_id)),), path)
         self._check(expanded, path)
         return expanded
 

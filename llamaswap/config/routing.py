@@ -95,6 +95,7 @@ def _scheduler(section: Section, names: Names) -> SchedulerConfig:
         use = SchedulerName.FIFO
     config = SchedulerConfig(
         use=SchedulerName(use),
+        configured=any(section.has(key) for key in ("use", "settings")),
         serial=_serial(settings.section("serial")),
         fifo_priority=_priorities(settings.section("fifo"), names),
     )

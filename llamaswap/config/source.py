@@ -1,18 +1,23 @@
-"""Which files a configuration consists of, and their text: the only module that reads disks.
+"""Which files a configuration consists of, their text, and whether they are still as they were.
 
-Knows the order of sources and what makes one unusable, nothing of what they say.
+The only module of the package that reads disks.  Knows the order of sources and what makes
+one unusable, nothing of what they say.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from llamaswap.config.mistakes import Place, Report
+from llamaswap.config.mistakes import ConfigRejected, Mistake, Place, Report
 
 LARGEST_FILE = 4_194_304
 """Bytes."""
+
+STABLE_TRIES = 5
+"""How often files that change while they are read are read, before that is called unstable."""
 
 _SUFFIXES = (".yml", ".yaml")
 
@@ -23,6 +28,59 @@ class Source:
 
     file: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a file looked like: enough to notice that somebody wrote or replaced it."""
+
+    device: int
+    inode: int
+    modified_ns: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What all sources looked like; no Mark for what isn't there."""
+
+    file: Mark | None = None
+    directory: tuple[tuple[str, Mark | None], ...] = ()  # by name, in byte order
+
+
+class ConfigUnstable(ConfigRejected):
+    """The files can't be relied on now: they change while they are read, or one is empty.
+
+    Whoever has a configuration keeps it and waits until the files change again.
+    """
+
+
+def look_at_sources(config: Path | None, config_dir: Path | None) -> Signature:
+    """Look at the files that would be read, through symbolic links.  What can't be seen isn't there."""
+    found: list[Path] = []
+    if config_dir is not None:
+        with suppress(OSError, ValueError):
+            found = _yaml_files(config_dir)
+    return Signature(
+        None if config is None else _mark(config),
+        tuple((path.name, _mark(path)) for path in found),
+    )
+
+
+def read_stable(config: Path | None, config_dir: Path | None) -> tuple[list[Source], Report]:
+    """Read all sources as they were at one moment, and what is wrong with them.
+
+    Raises:
+        ConfigUnstable: there was no such moment, or a file is empty.
+    """
+    for _ in range(STABLE_TRIES):
+        report = Report()
+        before = look_at_sources(config, config_dir)
+        sources = read_sources(config, config_dir, report)
+        if look_at_sources(config, config_dir) == before:
+            _refuse_empty(sources)
+            return sources, report
+    raise _unstable(str(config or config_dir), "changes while it is read")
 
 
 def read_sources(config: Path | None, config_dir: Path | None, report: Report) -> list[Source]:
@@ -55,22 +113,45 @@ def store_trouble(path: str) -> str | None:
         return f"{path!r}: {error}"
 
 
+def _refuse_empty(sources: list[Source]) -> None:
+    """An editor that writes in place leaves a file empty for a moment."""
+    for source in sources:
+        if not source.text.strip():
+            raise _unstable(source.file, "is empty; a comment in it would say that this is meant")
+
+
+def _unstable(file: str, what: str) -> ConfigUnstable:
+    return ConfigUnstable((Mistake(file, 1, 1, "", what),))
+
+
+def _mark(path: Path) -> Mark | None:
+    try:
+        seen = path.stat()
+    except (OSError, ValueError):
+        return None
+    return Mark(seen.st_dev, seen.st_ino, seen.st_mtime_ns, seen.st_size)
+
+
 def _in_directory(directory: Path, config: Path | None, report: Report) -> list[Path]:
     try:
-        entries = list(os.scandir(directory))
+        found = _yaml_files(directory)
     except OSError as error:
         report.wrong(Place(str(directory)), "", f"can't read this directory: {error.strerror}")
         return []
-    names = [
-        entry.name
-        for entry in entries
-        if entry.name.endswith(_SUFFIXES) and not entry.is_dir(follow_symlinks=False)
-    ]
-    found = [directory / name for name in sorted(names, key=os.fsencode)]
     for path in found:
         if config is not None and _normal(path) == _normal(config):
             report.wrong(Place(str(path)), "", "is given twice: by itself and in its directory")
     return found
+
+
+def _yaml_files(directory: Path) -> list[Path]:
+    with os.scandir(directory) as entries:
+        names = [
+            entry.name
+            for entry in entries
+            if entry.name.endswith(_SUFFIXES) and not entry.is_dir(follow_symlinks=False)
+        ]
+    return [directory / name for name in sorted(names, key=os.fsencode)]
 
 
 def _normal(path: Path) -> Path:

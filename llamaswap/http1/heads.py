@@ -95,6 +95,11 @@ def _origin(target: bytes) -> bytes:
     return rest[start:]
 
 
+def usual_reason(status: int) -> bytes:
+    """The phrase that goes with a status, empty for an unknown one."""
+    return _REASONS.get(status, b"")
+
+
 def has_no_body(status: int) -> bool:
     """Whether a response with this status never has a body."""
     return status < 200 or status in (204, 304)

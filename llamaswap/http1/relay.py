@@ -18,7 +18,13 @@ from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.crossing import Crossing, cross, replaced
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing, Sink
-from llamaswap.http1.heads import ResponseHead, end_to_end, format_response, upgrade_headers
+from llamaswap.http1.heads import (
+    ResponseHead,
+    end_to_end,
+    format_response,
+    upgrade_headers,
+    usual_reason,
+)
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.tunnel import ClientToUpstream
@@ -265,7 +271,9 @@ class _Relay:
         fields, self._crossing = cross(head, framing, modern=exchange.head.version == (1, 1))
         if self._add_headers is not None:
             fields = replaced(fields, self._add_headers(head))
-        return exchange.begin(head.status, fields, reason=head.reason, close=self._crossing.closes)
+        # The usual phrase, as Go's proxy writes it; a status that nobody knows keeps its own.
+        reason = usual_reason(head.status) or head.reason
+        return exchange.begin(head.status, fields, reason=reason, close=self._crossing.closes)
 
     def _flush_head(self) -> None:
         if self._held:
@@ -320,7 +328,8 @@ class _Relay:
             connection.abort()
         self._let_go()
         self._done = None
-        (self._into or self._exchange).abort()
+        if self._exchange.started:  # otherwise whoever cancelled may still say why
+            (self._into or self._exchange).abort()
         if self._head is not None:
             done.callback(Ended.CLIENT_LEFT)
 

@@ -37,6 +37,7 @@ class Order:
 
     argv: tuple[str, ...]
     env: tuple[str, ...] = ()  # NAME=value, later wins
+    port: int | None = None  # that it will listen on; None = not ours to know
 
 
 @dataclass(frozen=True, slots=True)

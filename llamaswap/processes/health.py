@@ -16,6 +16,9 @@ from twisted.internet.task import deferLater
 
 from llamaswap.config.model import ModelConfig
 
+LOADING_STATUS = 503
+"""What llama-server answers while it loads its model."""
+
 READY_STATUS = 200
 SHORTEST_PAUSE = 0.002  # seconds between two probes
 LONGEST_PAUSE = 0.1
@@ -131,6 +134,7 @@ async def wait_until_ready(
     hosts, patience, seen = candidates(address), PATIENCE, "nothing was seen"
     began, limit = clock.seconds(), float(model.health_check_timeout)
     turn = 0
+    last: int | None = None
     while (elapsed := clock.seconds() - began) < limit:
         host = hosts[turn % len(hosts)]
         asked = clock.seconds()
@@ -138,6 +142,7 @@ async def wait_until_ready(
         if answer.status == READY_STATUS:
             return host
         seen = _described(answer, seen)
+        last = answer.status
         if clock.seconds() - asked >= patience:
             patience *= 2  # a slow answer is an answer, too
         turn += 1
@@ -145,7 +150,19 @@ async def wait_until_ready(
         if turn % len(hosts) == 0 or answer.status is not None:
             spent = clock.seconds() - began
             await deferLater(clock, max(0.0, min(pause_after(spent), limit - spent)))
-    raise NotReady(f"not ready after {limit:g} s: checkEndpoint {model.check_endpoint!r} {seen}")
+    words = f"health check timed out after {go_duration(limit)}"
+    if last != LOADING_STATUS:  # a server that says it is loading needs no hint
+        words += f": checkEndpoint {model.check_endpoint!r} {seen}"
+    raise NotReady(words)
+
+
+def go_duration(seconds: float) -> str:
+    """Write whole seconds as Go does: 15s, 2m0s, 1h0m5s."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes}m{rest}s"
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
 def pause_after(elapsed: float) -> float:

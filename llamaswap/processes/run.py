@@ -96,7 +96,7 @@ class Run:
             ValueError: `proxy` is not a URL.
         """
         address = parse_proxy(self._model.proxy)
-        order = Order(self._model.argv, self._model.env)
+        order = Order(self._model.argv, self._model.env, self._model.port)
         self._child = self._children.spawn(order, self._logbook.append, self._child_ended)
         self._log.info("process.started model={model} pid={pid}", model=self._model.id, pid=self._child.pid)
         if self._model.check_endpoint.strip() == NO_CHECK:

@@ -36,6 +36,9 @@ What that command cleared away (a container's name) may be free a little later.
 """
 
 
+PREMATURE = "upstream command exited prematurely"
+
+
 class LoadFailed(Exception):
     """A model's server did not become ready."""
 
@@ -43,7 +46,7 @@ class LoadFailed(Exception):
         """Say which and why.
 
         Args:
-            why: one line, such as "exited with code 1 while starting".
+            why: one line, such as "upstream command exited prematurely".
             output: its last lines, oldest first; may be empty.
         """
         super().__init__(f"{model}: {why}")
@@ -304,7 +307,8 @@ class ModelServer:
                 self._tried_again = True
                 self._second_try = self._clock.callLater(SECOND_TRY_PAUSE, self._try_again)
                 return
-            self._load_failed(run, f"{how} while starting")
+            # Where it said nothing there is nothing to add to llama-swap's own words.
+            self._load_failed(run, f"{PREMATURE}: {how}" if run.tail() else PREMATURE)
         self._gone()
         self._outbox.deliver()
 

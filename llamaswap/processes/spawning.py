@@ -21,6 +21,7 @@ from llamaswap.processes.groups import Groups, SystemGroups
 from llamaswap.processes.keeping import Keeping, KeepingReactor, Watch
 from llamaswap.processes.orphanage import Orphanage
 from llamaswap.processes.output import OutputPipe
+from llamaswap.processes.ports import is_taken
 
 LAUNCHER = """
 import os, sys
@@ -77,7 +78,10 @@ class SystemChildren:
     def spawn(self, order: Order, output: Callable[[bytes], None], ended: Callable[[Ending], None]) -> Child:
         """See `ChildRunner`."""
         program = find_program(order.argv, self._environ)
-        reading, writing = _pipe(program)
+        if order.port is not None and is_taken(order.port):
+            # Whoever listens there would answer the probe, and our clients, in our child's place.
+            raise _cannot_start(order.argv, f"port {order.port} is in use by another process")
+        reading, writing = _pipe(order.argv)
 
         def finished(ending: Ending) -> None:
             pipe.close()
@@ -90,7 +94,7 @@ class SystemChildren:
             self._start(child, program, order, writing)
         except (OSError, ValueError, TypeError) as error:
             os.close(reading)
-            raise CannotStart(f"cannot start {program!r}: {error}") from error
+            raise _cannot_start(order.argv, str(error)) from error
         finally:
             os.close(writing)
         self._keeping.watch(child.pid)
@@ -153,17 +157,17 @@ def find_program(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
         CannotStart: nowhere, or not as a program.
     """
     if not argv or not argv[0]:
-        raise CannotStart("cannot start: empty command")
+        raise CannotStart("failed to start command: it is empty")
     name = argv[0]
     if "/" not in name:
         found = shutil.which(name, path=environ.get("PATH", os.defpath))
         if found is None:
-            raise CannotStart(f"cannot start {name!r}: no such program in PATH")
+            raise _cannot_start(argv, f"no program {name!r} in PATH")
         return str(Path(found).absolute())
     if not Path(name).exists():
-        raise CannotStart(f"cannot start {name!r}: no such file")
+        raise _cannot_start(argv, "no such file")
     if Path(name).is_dir() or not os.access(name, os.X_OK):
-        raise CannotStart(f"cannot start {name!r}: not an executable file")
+        raise _cannot_start(argv, "not an executable file")
     return name
 
 
@@ -178,10 +182,14 @@ def _is_genuine(program: str) -> bool:
     return Path(program).resolve().name == Path(program).name
 
 
-def _pipe(program: str) -> tuple[int, int]:
+def _cannot_start(argv: tuple[str, ...], why: str) -> CannotStart:
+    return CannotStart(f"failed to start command '{' '.join(argv)}': {why}")
+
+
+def _pipe(argv: tuple[str, ...]) -> tuple[int, int]:
     try:
         reading, writing = os.pipe()
     except OSError as error:
-        raise CannotStart(f"cannot start {program!r}: {error}") from error
+        raise _cannot_start(argv, str(error)) from error
     os.set_blocking(reading, False)
     return reading, writing

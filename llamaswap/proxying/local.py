@@ -21,8 +21,8 @@ from llamaswap.http1.heads import (
     format_request,
     upgrade_headers,
 )
-from llamaswap.http1.relay import Outcome, relay
-from llamaswap.metering.meter import Meter
+from llamaswap.http1.relay import Observer, Outcome, relay
+from llamaswap.http1.stream import ResponseStream
 from llamaswap.processes.health import Address
 
 Field = tuple[bytes, bytes]
@@ -30,24 +30,6 @@ Field = tuple[bytes, bytes]
 # Said anew for the request that goes upstream, or already answered by us.
 _OURS = frozenset({b"content-length", b"expect", b"x-forwarded-for"})
 _DECODABLE = frozenset({b"gzip", b"deflate"})
-
-
-class MeterTap:
-    """Shows a response in passing to a meter."""
-
-    __slots__ = ("_meter", "data")
-
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self.data = meter.feed
-
-    def head(self, head: ResponseHead) -> None:
-        """Tell the meter what kind of answer comes."""
-        self._meter.begin(
-            status=head.status,
-            content_type=text(head.get(b"content-type")),
-            content_encoding=text(head.get(b"content-encoding")),
-        )
 
 
 class LocalUpstream:
@@ -67,20 +49,28 @@ class LocalUpstream:
         model: ModelConfig,
         target: bytes,
         body: Body,
-        meter: Meter | None,
+        *,
+        observer: Observer | None = None,
+        metered: bool = False,
+        into: ResponseStream | None = None,
     ) -> Outcome:
         """Send the request and relay the response; returns when the upstream is done.
 
         Args:
             address: where the model's server answers now.
             target: path and query as the model's server shall see them, still escaped.
-            meter: sees the response in passing; None on routes that are not metered.
+            observer: sees the response in passing.
+            metered: it has to understand what it sees, so that the upstream may
+                compress only in ways that it can undo.
+            into: a response that has begun already; the upstream's body goes there.
 
         Raises:
             UpstreamFailed: nothing has been sent to the client.
         """
         head = exchange.head
-        fields = upstream_fields(head, body, exchange.client_host, metered=meter is not None)
+        fields = upstream_fields(head, body, exchange.client_host, metered=metered)
+        if into is not None:  # its head is out, and says nothing of an encoding
+            fields = [field for field in fields if field[0].lower() != b"accept-encoding"]
         if head.get(b"host") is None:  # HTTP/1.0 knows none, and what we send on is 1.1
             fields.insert(0, (b"Host", address.authority.encode()))
         request = [format_request(head.method, address.base_path.encode() + target, fields), *body.wire]
@@ -91,10 +81,11 @@ class LocalUpstream:
             address.port,
             request,
             method=head.method,
-            observer=MeterTap(meter) if meter is not None else None,
+            observer=observer,
             add_headers=unbuffered,
             header_timeout=model.timeouts.response_header,
             drain=model.drain_on_disconnect,
+            into=into,
         )
 
 

@@ -15,11 +15,10 @@ from llamaswap.http1.body import Body
 from llamaswap.http1.client import ClientReactor, Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead, format_request
-from llamaswap.http1.relay import Outcome, relay
+from llamaswap.http1.relay import Observer, Outcome, relay
 from llamaswap.http1.securing import Security
-from llamaswap.metering.meter import Meter
 from llamaswap.processes.health import Address, parse_proxy
-from llamaswap.proxying.local import Field, MeterTap, unbuffered, upstream_fields
+from llamaswap.proxying.local import Field, unbuffered, upstream_fields
 
 NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
 
@@ -58,7 +57,14 @@ class PeerUpstream:
         self._ways: dict[str, _Way | str] = {peer.id: self._way(peer) for peer in peers.values()}
 
     async def forward(
-        self, exchange: Exchange, peer: PeerConfig, target: bytes, body: Body, meter: Meter | None
+        self,
+        exchange: Exchange,
+        peer: PeerConfig,
+        target: bytes,
+        body: Body,
+        *,
+        observer: Observer | None = None,
+        metered: bool = False,
     ) -> Outcome:
         """Send the request and relay the response; returns when the peer is done.
 
@@ -66,7 +72,8 @@ class PeerUpstream:
             peer: one of the configuration's.
             target: path and query behind the peer's own path, still escaped.
             body: what the peer shall get, framed.
-            meter: sees the response in passing; None on routes that are not metered.
+            observer: sees the response in passing.
+            metered: as for a local model.
 
         Raises:
             PeerUnreachable: nothing has been sent to the client.
@@ -75,7 +82,7 @@ class PeerUpstream:
         if isinstance(way, str):
             raise PeerUnreachable(way)
         head, address = exchange.head, way.address
-        fields = peer_fields(head, body, address.authority, peer.api_key, metered=meter is not None)
+        fields = peer_fields(head, body, address.authority, peer.api_key, metered=metered)
         request = [format_request(head.method, address.base_path.encode() + target, fields), *body.wire]
         try:
             return await relay(
@@ -85,7 +92,7 @@ class PeerUpstream:
                 address.port,
                 request,
                 method=head.method,
-                observer=MeterTap(meter) if meter is not None else None,
+                observer=observer,
                 add_headers=unbuffered,
                 header_timeout=peer.timeouts.response_header,
             )

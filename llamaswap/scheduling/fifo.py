@@ -49,16 +49,22 @@ class FifoScheduler:
         priorities: points per real model id, added to the caller's.
         models: every local model; a model that sets no limit has 10 slots.
         make_room: the eviction planner.
+        router: its name, for messages.
     """
 
     bypass_when_resident = False
 
     def __init__(
-        self, priorities: Mapping[str, int], models: Mapping[str, ModelConfig], make_room: MakeRoom
+        self,
+        priorities: Mapping[str, int],
+        models: Mapping[str, ModelConfig],
+        make_room: MakeRoom,
+        router: str = "group",
     ) -> None:
         self._priorities = priorities
         self._models = models
         self._make_room = make_room
+        self._router = router
         self._limits = ConcurrencyLimits(models, default=DEFAULT_CONCURRENCY_LIMIT)
         self._queue: list[Ticket] = []  # in the order of `_rank`
         self._swaps: dict[str, _Swap] = {}
@@ -115,7 +121,7 @@ class FifoScheduler:
         self._queue = [ticket for ticket in self._queue if ticket.model not in models]
         for model in models:
             gone += self._end_swap(model)
-        return [self._refuse(ticket, ModelUnloaded()) for ticket in gone] + self._drain(facts)
+        return [self._refuse(ticket, ModelUnloaded(self._router)) for ticket in gone] + self._drain(facts)
 
     def closing(self, facts: Facts) -> Sequence[Decision]:
         """Refuse everybody who waits, for a load too; requests being served keep their grace."""
@@ -166,6 +172,14 @@ class FifoScheduler:
     def position(self, ticket: Ticket, facts: Facts) -> int | None:
         """Return the place of a waiting ticket in the queue; None if it does not wait there."""
         return self._queue.index(ticket) + 1 if ticket in self._queue else None
+
+    def band(self, ticket: Ticket) -> Band:
+        """Return the band of the sum of both priorities."""
+        return band_of(self._priority(ticket))
+
+    def waiting_metadata(self, ticket: Ticket, now: float) -> Mapping[str, str]:
+        """Return nothing: llama-swap tells a priority only of requests that were granted."""
+        return {}
 
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and every dispatched ticket."""

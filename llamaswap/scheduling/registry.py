@@ -24,8 +24,8 @@ def make_scheduler(config: Config) -> Scheduler:
     make_room = make_planner(config)
     match config.scheduler.use:
         case SchedulerName.SERIAL:
-            return SerialScheduler(config.scheduler.serial, config.models, make_room)
+            return SerialScheduler(config.scheduler.serial, config.models, make_room, config.router)
         case SchedulerName.FIFO:
-            return FifoScheduler(config.scheduler.fifo_priority, config.models, make_room)
+            return FifoScheduler(config.scheduler.fifo_priority, config.models, make_room, config.router)
         case _ as unknown:
             assert_never(unknown)

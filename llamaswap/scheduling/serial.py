@@ -19,6 +19,7 @@ from llamaswap.scheduling.limits import ConcurrencyLimits
 from llamaswap.scheduling.score import Formula, format_thousandths, waited_us
 from llamaswap.scheduling.vocabulary import (
     MICROSECONDS,
+    Band,
     Decision,
     Dispatch,
     Facts,
@@ -44,16 +45,22 @@ class SerialScheduler:
         settings: the two knobs of the score.
         models: every local model, for the limits that the configuration sets.
         make_room: the eviction planner; it decides what stays loaded beside a job.
+        router: the planner's name, for messages.
     """
 
     bypass_when_resident = True
 
     def __init__(
-        self, settings: SerialSettings, models: Mapping[str, ModelConfig], make_room: MakeRoom
+        self,
+        settings: SerialSettings,
+        models: Mapping[str, ModelConfig],
+        make_room: MakeRoom,
+        router: str = "group",
     ) -> None:
         self._formula = Formula.of(settings)
         self._waiting = WaitingRoom(self._formula)
         self._make_room = make_room
+        self._router = router
         self._limits = ConcurrencyLimits(models, default=None)
         self._backoff = Backoff()
         self._models = models
@@ -126,7 +133,7 @@ class SerialScheduler:
             self._unclaimed = None
         decisions: list[Decision] = []
         for job in self._jobs_loading(models):
-            decisions += [Refuse(job, ModelUnloaded()), *self._free(job, facts)]
+            decisions += [Refuse(job, ModelUnloaded(self._router)), *self._free(job, facts)]
         return decisions
 
     def closing(self, facts: Facts) -> Sequence[Decision]:
@@ -178,6 +185,18 @@ class SerialScheduler:
         if ticket not in self._waiting:
             return None
         return self._waiting.position(ticket, self._resident_models(facts))
+
+    def band(self, ticket: Ticket) -> Band:
+        """Return the band of the caller's priority."""
+        return band_of(ticket.priority)
+
+    def waiting_metadata(self, ticket: Ticket, now: float) -> Mapping[str, str]:
+        """Return what is known of a ticket without a score: its priority, its band and how long it waited."""
+        return {
+            "serial_priority": str(ticket.priority),
+            "serial_band": band_of(ticket.priority).value,
+            "serial_queue_wait_ms": str(waited_us(ticket, now) // 1000),
+        }
 
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and the job."""
@@ -253,12 +272,7 @@ class SerialScheduler:
             waited=waited / MICROSECONDS,
             score=score,
             changed_by=self._changed_by(ticket, resident),
-            metadata={
-                "serial_priority": str(ticket.priority),
-                "serial_band": band.value,
-                "serial_score": score,
-                "serial_queue_wait_ms": str(waited // 1000),
-            },
+            metadata={**self.waiting_metadata(ticket, facts.now), "serial_score": score},
         )
 
     def _changed_by(self, ticket: Ticket, resident: frozenset[str]) -> frozenset[Term]:

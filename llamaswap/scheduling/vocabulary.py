@@ -203,5 +203,11 @@ class Scheduler(Protocol):
         What arrives later, or becomes resident, may still go before it.
         """
 
+    def band(self, ticket: Ticket) -> Band:
+        """Return the band that a ticket is counted in."""
+
+    def waiting_metadata(self, ticket: Ticket, now: float) -> Mapping[str, str]:
+        """Return what an activity row says of a ticket that left before it was dispatched."""
+
     def view(self, now: float) -> QueueView:
         """Return a snapshot for metrics and pages."""

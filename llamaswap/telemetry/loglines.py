@@ -50,15 +50,26 @@ class LogLines:
 
     def __init__(self, book: Logbook, level: str) -> None:
         self._book = book
+        self._level = LogLevel.info
+        self.set_level(level)
+
+    def set_level(self, level: str) -> None:
+        """Let this level and more urgent ones through from now on."""
         self._level = _LEVELS.get(level.strip().lower(), LogLevel.info)
 
     def __call__(self, event: LogEvent) -> None:
         """Take one event; never raises."""
         level: Any = event.get("log_level")
-        if level is None or level < self._level:
+        if level is None or level < self._level or _is_chatter(event):
             return
         line = format_line(event)
         self._book.append(line.encode("utf-8", "replace"))
+
+
+def _is_chatter(event: LogEvent) -> bool:
+    """Return whether an event is what Twisted says about itself, and nothing went wrong."""
+    ours = str(event.get("log_namespace", "")).startswith("llamaswap")
+    return not ours and event["log_level"] < LogLevel.warn
 
 
 def format_line(event: LogEvent) -> str:

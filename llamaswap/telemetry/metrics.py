@@ -56,6 +56,16 @@ class _Queue(Collector):
 MODEL_STATES = ("stopped", "starting", "ready", "stopping")
 
 
+class _Registry(CollectorRegistry):
+    """Leaves out when each counter was made: that says when the daemon started, once per label."""
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        for metric in super().collect():
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            yield metric
+
+
 class Metrics:
     """The counters of one service, and how they are printed.
 
@@ -71,7 +81,7 @@ class Metrics:
         states: Callable[[], Mapping[str, str]],
         models: Iterable[str],
     ) -> None:
-        self._registry = registry = CollectorRegistry()
+        self._registry = registry = _Registry()
         registry.register(_Queue(view, states))
         self._models = frozenset(models)
         self._dispatched = Counter(
@@ -137,6 +147,15 @@ class Metrics:
         for model in self._models:
             self._loads.labels(model)
             self._swaps.labels(model)
+
+    def know(self, models: Iterable[str]) -> None:
+        """Count for these models from now on; what was counted for others stays."""
+        self._models = frozenset(models)
+        self._show_zeros()
+
+    def watch(self, collector: Collector) -> None:
+        """Print what another collector knows, too."""
+        self._registry.register(collector)
 
     def dispatched(self, verdict: Verdict) -> None:
         """Count a dispatch, and the terms that changed the pick."""

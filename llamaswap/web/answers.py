@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from llamaswap.errors import Header, Refusal, render
+from llamaswap.errors import Header, Refusal, Rendered, render
 from llamaswap.http1.exchange import Exchange
+from llamaswap.web.paths import redirect_page
 
 JSON: Header = (b"Content-Type", b"application/json")
 TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
@@ -34,21 +35,22 @@ def answer_text(
     exchange.respond(status, text.encode(), headers=(TEXT, *headers))
 
 
-def refuse(exchange: Exchange, refusal: Refusal) -> str:
+def refuse(exchange: Exchange, refusal: Refusal) -> Rendered:
     """Answer with an error; cut the connection if the answer has begun already.
 
     Returns:
-        The content type of the answer, "" if there is none.
+        The answer; without headers and body if there was none.
     """
     if exchange.started:
         exchange.abort()
-        return ""
+        return Rendered(refusal.status, (), b"")
     accept = (exchange.head.get(b"accept") or b"").decode("latin-1")
     rendered = render(refusal, accept)
     exchange.respond(rendered.status, rendered.body, headers=rendered.headers)
-    return dict(rendered.headers)[b"Content-Type"].decode()
+    return rendered
 
 
 def redirect(exchange: Exchange, status: int, location: bytes) -> None:
-    """Send the client elsewhere."""
-    exchange.respond(status, headers=((b"Location", location),))
+    """Send the client elsewhere; GET gets a page that links there."""
+    fields, body = redirect_page(exchange.head.method, status, location)
+    exchange.respond(status, body, headers=fields)

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qsl, unquote_to_bytes
 
+from twisted.logger import Logger
+
 import llamaswap
 from llamaswap.activity.journal import Journal, JournalClosed, StoreFailed
 from llamaswap.activity.query import BadQuery, parse_query
 from llamaswap.calls.catalog import Catalog
 from llamaswap.calls.forms import query_field
+from llamaswap.calls.profiles import ActiveProfile, requested_profile
 from llamaswap.config.model import Config
 from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import BadRequest, ModelNotFound, Refusal
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
+from llamaswap.metering.captures import Captures
+from llamaswap.telemetry.bulletin import Bulletin
 from llamaswap.telemetry.metrics import CONTENT_TYPE, Metrics
-from llamaswap.web.answers import answer_json, answer_text, redirect
+from llamaswap.telemetry.sampler import Sampler
+from llamaswap.web.answers import NO_SNIFFING, answer_json, answer_text, redirect
+from llamaswap.web.captures import mark_captured
 from llamaswap.web.links import LINKS_PAGE
 from llamaswap.web.models import list_models, list_running
 from llamaswap.web.routes import Endpoint
@@ -37,7 +44,10 @@ class Desk:
     Args:
         states: model id to state, now.
         wall: unix seconds.
+        others: what answers the endpoints that are not about the service itself.
     """
+
+    _log = Logger()
 
     def __init__(
         self,
@@ -47,14 +57,23 @@ class Desk:
         dispatcher: Dispatcher,
         journal: Journal,
         metrics: Metrics,
+        profile: ActiveProfile,
+        captures: Captures,
+        bulletin: Bulletin,
+        sampler: Sampler | None,
         states: Callable[[], Mapping[str, str]],
         wall: Callable[[], float],
+        others: Mapping[Endpoint, Handler],
     ) -> None:
         self._config = config
         self._catalog = catalog
         self._dispatcher = dispatcher
         self._journal = journal
         self._metrics = metrics
+        self._profile = profile
+        self._captures = captures
+        self._bulletin = bulletin
+        self._sampler = sampler
         self._states = states
         self._wall = wall
         self._handlers: Mapping[Endpoint, Handler] = {
@@ -70,6 +89,10 @@ class Desk:
             Endpoint.STATS: self._stats,
             Endpoint.ROOT: self._root,
             Endpoint.LINKS: self._links,
+            Endpoint.FAVICON: self._favicon,
+            Endpoint.PROFILES: self._profiles,
+            Endpoint.SWITCH_PROFILE: self._switch_profile,
+            **others,
         }
 
     async def answer(self, exchange: Exchange, endpoint: Endpoint, rest: bytes) -> None:
@@ -90,7 +113,7 @@ class Desk:
     async def _models(self, exchange: Exchange, rest: bytes) -> None:
         origin = exchange.head.get(b"origin")
         headers = ((b"Access-Control-Allow-Origin", origin),) if origin else ()
-        listed = list_models(self._config, self._states(), int(self._wall()))
+        listed = list_models(self._config, self._states(), int(self._wall()), self._profile.pins)
         answer_json(exchange, listed, headers=headers)
 
     async def _running(self, exchange: Exchange, rest: bytes) -> None:
@@ -112,6 +135,14 @@ class Desk:
         answer_text(exchange, "OK")
 
     async def _show_metrics(self, exchange: Exchange, rest: bytes) -> None:
+        if not self._config.scheduler.configured:
+            # Without `routing.scheduler` everything is as in llama-swap, whose metrics are the monitor's.
+            if self._sampler is None:
+                answer_text(exchange, "# performance monitor not available\n", status=503)
+                return
+            if self._sampler.latest() is None:
+                exchange.respond(200, headers=((b"Content-Type", CONTENT_TYPE),))
+                return
         exchange.respond(200, self._metrics.render(), headers=((b"Content-Type", CONTENT_TYPE),))
 
     async def _activity(self, exchange: Exchange, rest: bytes) -> None:
@@ -121,6 +152,7 @@ class Desk:
             raise BadRequest(str(mistake)) from mistake
         except (StoreFailed, JournalClosed) as failed:
             raise ActivityUnavailable("failed to get activity") from failed
+        mark_captured(page["data"], self._captures)
         answer_json(exchange, page)
 
     async def _stats(self, exchange: Exchange, rest: bytes) -> None:
@@ -131,7 +163,20 @@ class Desk:
         answer_json(exchange, stats)
 
     async def _root(self, exchange: Exchange, rest: bytes) -> None:
-        redirect(exchange, 302, b"/ui/")
+        redirect(exchange, 302, b"/ui" if exchange.head.path == b"/" else b"/ui/models")
+
+    async def _favicon(self, exchange: Exchange, rest: bytes) -> None:
+        answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+
+    async def _profiles(self, exchange: Exchange, rest: bytes) -> None:
+        answer_json(exchange, self._profile.listing())
+
+    async def _switch_profile(self, exchange: Exchange, rest: bytes) -> None:
+        body = await exchange.body()
+        if self._profile.switch(requested_profile(body.decoded)):
+            self._log.info("profiles.switched active={active}", active=self._profile.active or "none")
+            self._bulletin.profile_changed()
+        answer_json(exchange, self._profile.standing())
 
     async def _links(self, exchange: Exchange, rest: bytes) -> None:
         exchange.respond(200, LINKS_PAGE, headers=((b"Content-Type", b"text/html; charset=utf-8"),))

@@ -1,36 +1,45 @@
 """One inference call, from the door to the guest book.
 
-The hallway is straight: read the call, find its model, wait for the box, relay
-the answer, leave a row.  Whatever happens after the model's name was read, one
-row is left.
+The hallway is straight: read the call, find what its model's name means, make
+the request ready, wait for the box, relay the answer, leave a row.  Whatever
+happens after the name was read, one row is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from random import Random
 
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from llamaswap.activity.journal import Journal
 from llamaswap.activity.record import ABORTED
 from llamaswap.calls.call import read_call
-from llamaswap.calls.catalog import Catalog
 from llamaswap.calls.priority import HEADER, parse_priority
+from llamaswap.calls.resolution import Destination, Directory, Local, Remote
+from llamaswap.calls.rewriting import rewrite
 from llamaswap.config.model import ModelConfig
-from llamaswap.dispatch import Abandoned, Dispatcher, Lease
-from llamaswap.errors import Refusal, UnknownModel, UpstreamUnreachable
+from llamaswap.dispatch import Abandoned, Dispatcher
+from llamaswap.errors import Refusal, Rendered, UnknownModel, UpstreamUnreachable
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.relay import Ended, Outcome
+from llamaswap.http1.stream import ResponseStream
+from llamaswap.processes.server import ModelServer
 from llamaswap.proxying.local import LocalUpstream, text
-from llamaswap.scheduling.vocabulary import band_of
+from llamaswap.proxying.peer import PeerUpstream
+from llamaswap.proxying.reframing import reframed
+from llamaswap.scheduling.vocabulary import Verdict
 from llamaswap.telemetry.metrics import Metrics
 from llamaswap.web.answers import refuse
+from llamaswap.web.guestbook import GuestBook
+from llamaswap.web.loading import LoadingStory, tells_of_loading
 from llamaswap.web.visit import Visit
+from llamaswap.web.websockets import goes_past_the_queue
 
 _ENDINGS = {
     Ended.COMPLETE: "",
@@ -39,23 +48,45 @@ _ENDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What shall be sent upstream for one exchange."""
+class Cancelled(Refusal):
+    """Somebody ended the request by its id."""
 
-    model: ModelConfig
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the request was cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """What shall be sent upstream."""
+
     target: bytes  # path and query, escaped
     body: Body
-    looks_only: bool
-    row: bool  # whether it belongs into the activity log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One exchange that wants a model."""
+
+    destination: Destination | None  # None: nothing has that name
+    name: str  # of the model, for the row: the real id, or what was asked for
+    target: bytes  # path and query as asked for, without what the upstream does not see
+    pack: Callable[[], Parcel]  # makes the request ready; raises Refusal
+    looks_only: bool = False
+    row: bool = False  # whether it belongs into the activity log
+    listed: bool = False  # whether it belongs into the list of requests in flight
+    stream: bool = False  # a streamed answer was asked for
+    selector: str = ""
 
 
 class Inference:
     """Serves calls that need a model.
 
     Args:
+        server_of: the server of a local model, by id.
         clock: measures; monotonic in the daemon.
-        wall: stamps rows, unix seconds.
+        dice: chooses what a waiting client is told.
     """
 
     _log = Logger()
@@ -63,21 +94,25 @@ class Inference:
     def __init__(
         self,
         *,
-        catalog: Catalog,
+        directory: Directory,
         dispatcher: Dispatcher,
+        server_of: Callable[[str], ModelServer],
         upstream: LocalUpstream,
-        journal: Journal,
+        peers: PeerUpstream,
+        guests: GuestBook,
         metrics: Metrics,
         clock: IReactorTime,
-        wall: Callable[[], float],
+        dice: Random,
     ) -> None:
-        self._catalog = catalog
+        self._directory = directory
         self._dispatcher = dispatcher
+        self._server_of = server_of
         self._upstream = upstream
-        self._journal = journal
+        self._peers = peers
+        self._guests = guests
         self._metrics = metrics
         self._clock = clock
-        self._wall = wall
+        self._dice = dice
 
     async def infer(self, exchange: Exchange, *, cut: bytes = b"", looks_only: bool = False) -> None:
         """Serve a call whose model is named in its body or query.
@@ -87,91 +122,201 @@ class Inference:
             looks_only: it may use a resident model past the queue.
 
         Raises:
-            NoModel: nothing names a model; no row is left.
+            NoModel: nothing names a model, or a pin switches the name off; no row is left.
+            NoTarget: a selector has no target left; no row is left.
         """
         head = exchange.head
         body = await exchange.body()
-        call = read_call(head.method, head.query, text(head.get(b"content-type")), body.decoded)
-        model = self._catalog.find(call.model)
-        row = head.method == b"POST"
+        kind = text(head.get(b"content-type"))
+        call = read_call(head.method, head.query, kind, body.decoded)
         query = b"" if head.query is None else b"?" + head.query
         target = head.path.removeprefix(cut) + query
-        if model is None:
-            self._turn_away(exchange, call.model, target, row=row)
-        else:
+        resolved = self._directory.resolve(call.model)
+
+        def pack() -> Parcel:
+            outbound = rewrite(head.method, target, kind, body.decoded, call, resolved)
+            return Parcel(target=outbound.target, body=reframed(body, outbound.body))
+
+        destination = resolved.destination
+        with resolved.reservation:
             await self.serve(
-                exchange, Order(model=model, target=target, body=body, looks_only=looks_only, row=row)
+                exchange,
+                Order(
+                    destination=destination,
+                    name=destination.model.id if isinstance(destination, Local) else resolved.requested,
+                    target=target,
+                    pack=pack,
+                    looks_only=looks_only,
+                    row=head.method == b"POST",
+                    listed=True,
+                    stream=call.stream,
+                    selector=resolved.selector,
+                ),
             )
 
     async def serve(self, exchange: Exchange, order: Order) -> None:
         """Wait for the model, relay the exchange, leave a row."""
-        visit = self._visit(exchange, order.model.id, order.target)
+        if await self._past_the_queue(exchange, order):
+            return
+        work: Deferred[None]
+        visit = self._guests.welcome(exchange, order, cancel=lambda: work.cancel())
+        work = Deferred.fromCoroutine(self._attend(exchange, order, visit))
+        try:
+            await work
+        finally:
+            visit.over()
+
+    async def _attend(self, exchange: Exchange, order: Order, visit: Visit) -> None:
+        try:
+            await self._answer(exchange, order, visit)
+        except Refusal as refusal:
+            if not isinstance(refusal, _Told):
+                visit.refused(refusal, refuse(exchange, refusal))
+        except CancelledError:
+            visit.failed(ABORTED, f"{_who(exchange)} before the upstream answered")
+            self._end_cancelled(exchange, visit)
+        except Abandoned as gone:
+            visit.abandoned(gone, _who(exchange))
+            self._end_cancelled(exchange, visit)
+        finally:
+            self._guests.farewell(visit)
+
+    def _end_cancelled(self, exchange: Exchange, visit: Visit) -> None:
+        """Answer a request that somebody else ended; one whose client left ends by itself."""
+        if exchange.gone:
+            raise CancelledError
+        refuse(exchange, Cancelled())
+
+    async def _answer(self, exchange: Exchange, order: Order, visit: Visit) -> None:
+        match order.destination:
+            case None:
+                self._pack(order, visit)
+                raise UnknownModel
+            case Remote(peer, _):
+                parcel = self._pack(order, visit)
+                outcome = await self._peers.forward(
+                    exchange, peer, parcel.target, parcel.body, observer=visit.witness, metered=order.row
+                )
+                self._note(outcome, visit)
+            case Local(model):
+                await self._answer_locally(exchange, order, model, visit)
+
+    async def _answer_locally(
+        self, exchange: Exchange, order: Order, model: ModelConfig, visit: Visit
+    ) -> None:
+        parcel = self._pack(order, visit)
         priority = parse_priority(exchange.head.get(HEADER))
         if not priority.parseable:
             self._metrics.priority_unparseable()
-        try:
-            async with self._dispatcher.lease(
-                order.model.id,
-                priority.value,
-                looks_only=order.looks_only,
-                told=lambda verdict: visit.dispatched(verdict, self._clock.seconds()),
-            ) as lease:
-                visit.leased(lease)
-                await self._relay(exchange, order, lease, visit)
-        except Refusal as refusal:
-            visit.refused(refusal, refuse(exchange, refusal))
-        except Abandoned as gone:
-            visit.abandoned(gone, band_of(priority.value))
-            raise CancelledError from gone
-        except CancelledError:
-            visit.failed(ABORTED, "the client left before the upstream answered")
-            raise
-        finally:
-            self._leave(visit, row=order.row)
+        story = self._story(exchange, order, model)
 
-    async def _relay(self, exchange: Exchange, order: Order, lease: Lease, visit: Visit) -> None:
-        meter = visit.meter if order.row else None
+        def dispatched(verdict: Verdict) -> None:
+            visit.dispatched(verdict, self._clock.seconds())
+            if story is not None:
+                story.dispatched()
+
+        with story or nullcontext():
+            try:
+                async with self._dispatcher.lease(
+                    model.id,
+                    priority.value,
+                    looks_only=order.looks_only,
+                    told=dispatched,
+                    queued=story.queued if story is not None else None,
+                ) as lease:
+                    visit.leased(lease)
+                    into = story.loaded() if story is not None else None
+                    outcome = await self._relay(exchange, model, lease.server, parcel, order, visit, into)
+            except Refusal as refusal:
+                if story is None or not story.failed(refusal):
+                    raise
+                told = Rendered(refusal.status, ((b"Content-Type", b"text/event-stream"),), b"")
+                visit.refused(refusal, told)
+                raise _Told(refusal.message) from refusal
+        self._note(outcome, visit)
+
+    async def _relay(
+        self,
+        exchange: Exchange,
+        model: ModelConfig,
+        server: ModelServer,
+        parcel: Parcel,
+        order: Order,
+        visit: Visit,
+        into: ResponseStream | None,
+    ) -> Outcome:
         try:
             outcome = await self._upstream.forward(
-                exchange, lease.server.address, order.model, order.target, order.body, meter
+                exchange,
+                server.address,
+                model,
+                parcel.target,
+                parcel.body,
+                observer=visit.witness,
+                metered=order.row,
+                into=into,
             )
         except UpstreamFailed as failed:
-            self._dispatcher.doubt(order.model.id)
-            raise UpstreamUnreachable(
-                f"[{order.model.id}] upstream gave no answer: {failed.reason}"
-            ) from failed
-        visit.answered(outcome.head, _ENDINGS[outcome.ended])
-        self._warn_of(outcome, order.model.id)
-
-    def _warn_of(self, outcome: Outcome, model: str) -> None:
+            self._dispatcher.doubt(model.id)
+            why = f"[{model.id}] upstream gave no answer: {failed.reason}"
+            raise UpstreamUnreachable(why) from failed
         if outcome.ended is Ended.UPSTREAM_DIED:
-            self._dispatcher.doubt(model)
+            self._dispatcher.doubt(model.id)
             self._log.error(
                 "inference.upstream_died model={model} body_bytes={body_bytes}",
-                model=model,
+                model=model.id,
                 body_bytes=outcome.body_bytes,
             )
+        return outcome
 
-    def _turn_away(self, exchange: Exchange, name: str, target: bytes, *, row: bool) -> None:
-        visit = self._visit(exchange, name, target)
-        refusal = UnknownModel()
-        visit.refused(refusal, refuse(exchange, refusal))
-        self._leave(visit, row=row)
+    async def _past_the_queue(self, exchange: Exchange, order: Order) -> bool:
+        """Relay a WebSocket that its model ignores: no ticket, no row, no sign of life.
 
-    def _visit(self, exchange: Exchange, model: str, target: bytes) -> Visit:
-        path = target.partition(b"?")[0].decode("utf-8", "replace")
-        return Visit(model=model, req_path=path, began=exchange.received)
+        Raises:
+            NotLoaded: the model is not ready, and such a request can't start it.
+        """
+        if not isinstance(order.destination, Local):
+            return False
+        model = order.destination.model
+        if not model.ignore_websockets:
+            return False
+        server = self._server_of(model.id)
+        ready = server.state.value == "ready"
+        if not goes_past_the_queue(exchange.head.headers, model, ready=ready):
+            return False
+        parcel = order.pack()
+        try:
+            await self._upstream.forward(exchange, server.address, model, parcel.target, parcel.body)
+        except UpstreamFailed as failed:
+            refuse(exchange, UpstreamUnreachable(f"[{model.id}] upstream gave no answer: {failed.reason}"))
+        return True
 
-    def _leave(self, visit: Visit, *, row: bool) -> None:
-        activity = visit.activity(lasted=self._clock.seconds() - visit.began, ended=self._wall())
-        self._metrics.answered(activity.model, activity.resp_status_code)
-        self._log.info(
-            "inference.ended model={model} path={path} status={status} ms={ms} error={error}",
-            model=activity.model,
-            path=activity.req_path,
-            status=activity.resp_status_code,
-            ms=activity.duration_ms,
-            error=activity.error_msg or "-",
+    def _pack(self, order: Order, visit: Visit) -> Parcel:
+        parcel = order.pack()
+        visit.sent((parcel.body.decoded,) if parcel.body.size else ())
+        return parcel
+
+    def _note(self, outcome: Outcome, visit: Visit) -> None:
+        visit.answered(outcome.head, _ENDINGS[outcome.ended])
+
+    def _story(self, exchange: Exchange, order: Order, model: ModelConfig) -> LoadingStory | None:
+        """Return what tells the client of the load, for those who shall be told."""
+        if not tells_of_loading(model, order.target, stream=order.stream):
+            return None
+        server = self._server_of(model.id)
+        return LoadingStory(
+            exchange,
+            model.id,
+            self._clock,
+            self._dice,
+            shown=True,
+            is_ready=lambda: server.state.value == "ready",
         )
-        if row:
-            self._journal.write(activity)
+
+
+class _Told(Refusal):
+    """A refusal that the client has had already, inside the answer that told it of the load."""
+
+
+def _who(exchange: Exchange) -> str:
+    return "abandoned by its client" if exchange.gone else "cancelled by its id"

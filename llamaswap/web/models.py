@@ -2,34 +2,103 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llamaswap.config.model import Capabilities, Config, ModelConfig
+from llamaswap.config.model import NO_MAPPING, Capabilities, Config, ModelConfig
 
 _RESERVED = frozenset({"architecture", "capabilities", "supported_parameters", "context_length"})
 
 JsonObject = dict[str, Any]
 
 
-def list_models(config: Config, states: Mapping[str, str], now: int) -> JsonObject:
+def list_models(
+    config: Config, states: Mapping[str, str], now: int, pins: Mapping[str, str] = NO_MAPPING
+) -> JsonObject:
     """Return the answer of `/v1/models`, sorted by id.
 
     Args:
         states: model id to state; anything but "stopped" counts as loaded.
         now: unix seconds, the `created` of every record.
+        pins: of the active profile, name to target; '' for a disabled one.
     """
-    records: list[JsonObject] = []
+    records = [
+        *_local_records(config, states, now),
+        *_peer_records(config, now),
+        *_selector_records(config, states, now),
+        *_pin_records(config, pins, now),
+    ]
+    return {"object": "list", "data": sorted(records, key=lambda record: record["id"].encode())}
+
+
+def _is_loaded(state: str) -> bool:
+    return state not in ("stopped", "shutdown")
+
+
+def _local_records(config: Config, states: Mapping[str, str], now: int) -> Iterator[JsonObject]:
     for model in config.models.values():
         if model.unlisted:
             continue
-        record = model_record(
-            model, loaded=states.get(model.id, "stopped") not in ("stopped", "shutdown"), now=now
-        )
-        records.append(record)
+        record = model_record(model, loaded=_is_loaded(states.get(model.id, "stopped")), now=now)
+        yield record
         if config.include_aliases_in_list:
-            records += _alias_records(model, record)
-    return {"object": "list", "data": sorted(records, key=lambda record: record["id"].encode())}
+            yield from _alias_records(model, record)
+
+
+def _peer_records(config: Config, now: int) -> Iterator[JsonObject]:
+    for peer in config.peers.values():
+        for model in dict.fromkeys(peer.models):
+            about = {"type": "peer", "peerID": peer.id}
+            yield _bare_record(f"{peer.id}/{model}", now, about, name=f"{peer.id}: {model}")
+
+
+def _selector_records(config: Config, states: Mapping[str, str], now: int) -> Iterator[JsonObject]:
+    for selector in config.selectors.values():
+        if selector.unlisted:
+            continue
+        about = {
+            **selector.metadata,
+            "type": "selector",
+            "strategy": selector.strategy,
+            "targets": list(selector.targets),
+        }
+        if selector.strategy == "spillover":
+            about["spillover"] = selector.spillover
+        asked = selector.targets[:1] if selector.strategy == "pin" else selector.targets
+        ids = [target if target in config.models else config.names.get(target, target) for target in asked]
+        record = _bare_record(
+            selector.id, now, about, name=selector.name.strip(), description=selector.description.strip()
+        )
+        if any(states.get(model) in ("ready", "starting") for model in ids):
+            record["status"] = {"value": "loaded"}
+        yield record
+
+
+def _pin_records(config: Config, pins: Mapping[str, str], now: int) -> Iterator[JsonObject]:
+    """Pins that shadow nothing: their names are not to be found otherwise."""
+    bare = Counter(model for peer in config.peers.values() for model in dict.fromkeys(peer.models))
+    taken = {
+        *config.models,
+        *config.names,
+        *config.selectors,
+        *(f"{peer.id}/{model}" for peer in config.peers.values() for model in peer.models),
+        *(model for model, offers in bare.items() if offers == 1),
+    }
+    for name, target in pins.items():
+        if target and name not in taken:
+            yield _bare_record(name, now, {"type": "profile"})
+
+
+def _bare_record(
+    record_id: str, now: int, about: JsonObject, *, name: str = "", description: str = ""
+) -> JsonObject:
+    """Return the record of something that is no model of this daemon."""
+    record: JsonObject = {"id": record_id, "object": "model", "created": now, "owned_by": "llama-swap"}
+    record.update({key: words for key, words in (("name", name), ("description", description)) if words})
+    record["meta"] = {"llamaswap": about}
+    record["status"] = {"value": "unloaded"}
+    return record
 
 
 def model_record(model: ModelConfig, *, loaded: bool, now: int) -> JsonObject:

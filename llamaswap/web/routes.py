@@ -31,6 +31,16 @@ class Endpoint(Enum):
     LOG_STREAM = auto()
     ROOT = auto()
     LINKS = auto()
+    FAVICON = auto()
+    COMFYUI = auto()
+    COMFYUI_PAGE = auto()
+    PROFILES = auto()
+    SWITCH_PROFILE = auto()
+    CANCEL = auto()
+    EVENTS = auto()
+    CAPTURE = auto()
+    PERFORMANCE = auto()
+    HARDWARE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +102,10 @@ ROUTES: tuple[Route, ...] = (
     _get("/props", Endpoint.INFERENCE, looks_only=True),
     _get("/v1/audio/voices", Endpoint.INFERENCE, looks_only=True),
     _get("/sdapi/v1/loras", Endpoint.INFERENCE, looks_only=True),
+    _get("/upstream", Endpoint.ROOT, open=True),
     Route(methods=(), pattern=b"/upstream/{rest}", endpoint=Endpoint.UPSTREAM),
+    Route(methods=(), pattern=b"/comfyui", endpoint=Endpoint.COMFYUI_PAGE),
+    Route(methods=(), pattern=b"/comfyui/{rest}", endpoint=Endpoint.COMFYUI),
     _get("/v1/models", Endpoint.MODELS),
     _get("/models", Endpoint.MODELS),
     _get("/running", Endpoint.RUNNING),
@@ -108,6 +121,14 @@ ROUTES: tuple[Route, ...] = (
     _get("/logs", Endpoint.LOGS),
     _get("/logs/stream", Endpoint.LOG_STREAM),
     _get("/logs/stream/{rest}", Endpoint.LOG_STREAM),
+    _get("/api/profiles", Endpoint.PROFILES),
+    Route(methods=(b"PUT",), pattern=b"/api/profiles/active", endpoint=Endpoint.SWITCH_PROFILE),
+    Route(methods=(b"POST",), pattern=b"/api/inflight/{rest}", endpoint=Endpoint.CANCEL),
+    _get("/api/events", Endpoint.EVENTS),
+    _get("/api/captures/{rest}", Endpoint.CAPTURE),
+    _get("/api/performance", Endpoint.PERFORMANCE),
+    _get("/api/hardware", Endpoint.HARDWARE),
+    _get("/favicon.ico", Endpoint.FAVICON, open=True),
     _get("/", Endpoint.ROOT, open=True),
     _get("/ui/", Endpoint.LINKS),
     _get("/ui/{rest}", Endpoint.LINKS),
@@ -132,12 +153,22 @@ def find_route(method: bytes, path: bytes) -> Match | WrongMethod | None:
         found = _EXACT.get(_decoded(path))
     if found is not None:
         return _choose(method, [Match(route=route) for route in found])
-    rests = [(route, path[len(route.pattern) - len(_TAIL) :]) for route in _PREFIXED if _begins(route, path)]
-    return _choose(method, [Match(route=route, rest=rest) for route, rest in rests])
+    rests = [(route, _rest(route, path)) for route in _PREFIXED]
+    return _choose(method, [Match(route=route, rest=rest) for route, rest in rests if rest is not None])
 
 
-def _begins(route: Route, path: bytes) -> bool:
-    return path.startswith(route.pattern[: -len(_TAIL)])
+def _rest(route: Route, path: bytes) -> bytes | None:
+    """Return what a path has behind a route's own segments, still escaped; None if it has others."""
+    own = route.pattern[: -len(_TAIL)]
+    if path.startswith(own):
+        return path[len(own) :]
+    if b"%" not in path:
+        return None
+    depth = own.count(b"/")
+    segments = path.split(b"/", depth)
+    if len(segments) <= depth or _decoded(b"/".join(segments[:-1])) + b"/" != own:
+        return None
+    return segments[-1]
 
 
 def _decoded(path: bytes) -> bytes:

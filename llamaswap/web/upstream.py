@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
-from llamaswap.calls.catalog import Catalog
+from llamaswap.calls.resolution import Destination, Directory, Local
+from llamaswap.calls.rewriting import rewrite_for_peer
 from llamaswap.config.regexes import compile_re2
-from llamaswap.errors import ModelNotFound, NotLoaded
+from llamaswap.errors import NotLoaded
+from llamaswap.http1.body import Body
 from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.heads import RequestHead
+from llamaswap.proxying.local import text
+from llamaswap.proxying.reframing import reframed
 from llamaswap.web.answers import redirect
-from llamaswap.web.inference import Inference, Order
+from llamaswap.web.inference import Inference, Order, Parcel
+from llamaswap.web.paths import location, moved_for_good
 from llamaswap.web.routes import Endpoint, Match, find_route
-
-_SAFE = "/:@!$&'()*+,;=~-._"
 
 
 class Upstream:
@@ -26,12 +30,12 @@ class Upstream:
 
     def __init__(
         self,
-        catalog: Catalog,
+        directory: Directory,
         inference: Inference,
         ignore_paths: Sequence[str],
         is_ready: Callable[[str], bool],
     ) -> None:
-        self._catalog = catalog
+        self._directory = directory
         self._inference = inference
         self._ignored = [compile_re2(pattern) for pattern in ignore_paths]
         self._is_ready = is_ready
@@ -46,34 +50,53 @@ class Upstream:
             ModelNotFound: the path begins with no model's name.
             NotLoaded: the path is one of those that may not start a model.
         """
-        found = self._catalog.find_in_path(unquote_to_bytes(rest).decode("utf-8", "replace"))
-        if found is None:
-            raise ModelNotFound
-        model, name = found
-        path = remainder(rest, name)
-        query = b"" if exchange.head.query is None else b"?" + exchange.head.query
+        head = exchange.head
+        placed = self._directory.resolve_path(unquote_to_bytes(rest).decode("utf-8", "replace"))
+        path = remainder(rest, placed.name)
         if not path:
-            place = b"/upstream/" + quote(name, safe=_SAFE).encode() + b"/" + query
-            redirect(exchange, 301 if exchange.head.method in (b"GET", b"HEAD") else 308, place)
+            place = b"/upstream/" + placed.requested.encode() + b"/"
+            redirect(exchange, moved_for_good(head.method), location(place, head.query))
             return
-        self._check_ignored(model.id, path)
-        method = exchange.head.method
-        route = find_route(method, path)
-        inference = isinstance(route, Match) and route.route.endpoint is Endpoint.INFERENCE
-        looks_only = method in (b"GET", b"HEAD") or _only_counts(path)
-        order = Order(
-            model=model,
-            target=path + query,
-            body=await exchange.body(),
-            looks_only=looks_only,
-            row=inference and method == b"POST",
+        destination = placed.destination
+        if isinstance(destination, Local):
+            self._check_ignored(destination.model.id, path)
+        body = await exchange.body()
+        query = b"" if head.query is None else b"?" + head.query
+
+        def pack() -> Parcel:
+            return Parcel(target=path + query, body=_for(destination, head, body))
+
+        listed = _is_inference(head.method, path)
+        await self._inference.serve(
+            exchange,
+            Order(
+                destination=destination,
+                name=destination.model.id if isinstance(destination, Local) else placed.requested,
+                target=path + query,
+                pack=pack,
+                looks_only=head.method in (b"GET", b"HEAD") or _only_counts(path),
+                row=listed and head.method == b"POST",
+                listed=listed,
+            ),
         )
-        await self._inference.serve(exchange, order)
 
     def _check_ignored(self, model: str, path: bytes) -> None:
         decoded = unquote_to_bytes(path).decode("utf-8", "replace")
         if any(pattern.search(decoded) for pattern in self._ignored) and not self._is_ready(model):
             raise NotLoaded(f"model {model} is not loaded; path matches upstream.ignorePaths")
+
+
+def _for(destination: Destination, head: RequestHead, body: Body) -> Body:
+    """Return the body as the upstream shall get it: a peer does not know its qualified names."""
+    if isinstance(destination, Local):
+        return body
+    return reframed(body, rewrite_for_peer(text(head.get(b"content-type")), body.decoded, destination))
+
+
+def _is_inference(method: bytes, path: bytes) -> bool:
+    """Return whether a request would be an inference call if it were asked of us directly."""
+    route = find_route(method, path)
+    return isinstance(route, Match) and route.route.endpoint is Endpoint.INFERENCE
 
 
 def remainder(rest: bytes, name: str) -> bytes:

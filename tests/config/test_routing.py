@@ -24,8 +24,23 @@ def test_without_routing_everything_is_as_in_llama_swap() -> None:
 
 def test_the_serial_scheduler_has_defaults() -> None:
     config = loaded("routing: {scheduler: {use: serial}}")
-    assert config.scheduler == SchedulerConfig(use=SchedulerName.SERIAL, serial=SerialSettings())
+    assert config.scheduler == SchedulerConfig(
+        use=SchedulerName.SERIAL, configured=True, serial=SerialSettings()
+    )
     assert (config.scheduler.serial.aging_divisor, config.scheduler.serial.swap_affinity_bonus) == (60.0, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "configured"),
+    [
+        (TWO_MODELS, False),
+        ("routing: {scheduler: {}}", False),
+        ("routing: {scheduler: {use: fifo}}", True),
+        ("routing: {scheduler: {settings: {fifo: {}}}}", True),
+    ],
+)
+def test_a_scheduler_that_was_chosen_is_told_from_the_default(text: str, *, configured: bool) -> None:
+    assert loaded(text).scheduler.configured is configured
 
 
 def test_its_settings_are_read() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionRefusedError as Refused
 from typing_extensions import override
 
@@ -86,7 +86,7 @@ def test_a_chunked_response_crosses_byte_for_byte() -> None:
     upstream.send(CHUNKED + CHUNKS)
 
     assert house.client.take() == (
-        b"HTTP/1.1 200 Fine\r\nDate: d\r\nx-Y: z\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS
+        b"HTTP/1.1 200 OK\r\nDate: d\r\nx-Y: z\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS
     )
     (outcome,) = house.outcomes
     assert (outcome.ended, outcome.head.status, outcome.body_bytes) == (Ended.COMPLETE, 200, 6)
@@ -142,7 +142,24 @@ def test_a_date_is_added_only_where_there_is_none() -> None:
 
     house.upstreams.accept().send(b"HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n")
 
-    assert house.client.take() == b"HTTP/1.1 404 \r\nContent-Length: 0\r\n" + DATE + b"\r\n"
+    assert house.client.take() == b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n" + DATE + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (b"200 Fine", b"200 OK"),
+        (b"404 ", b"404 Not Found"),
+        (b"599 Odd Day", b"599 Odd Day"),
+        (b"599 ", b"599 "),
+    ],
+)
+def test_a_known_status_has_its_usual_phrase_and_an_unknown_one_its_own(said: bytes, shown: bytes) -> None:
+    house = House()
+
+    house.upstreams.accept().send(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % said)
+
+    assert house.client.take().startswith(b"HTTP/1.1 %b\r\n" % shown)
 
 
 def test_added_fields_replace_those_of_the_same_name() -> None:
@@ -161,7 +178,7 @@ def test_an_old_client_gets_chunks_undone_and_the_end_of_the_connection() -> Non
     upstream = house.upstreams.accept()
 
     upstream.send(CHUNKED)
-    assert house.client.take() == b"HTTP/1.1 200 Fine\r\nDate: d\r\nx-Y: z\r\nConnection: close\r\n\r\n"
+    assert house.client.take() == b"HTTP/1.1 200 OK\r\nDate: d\r\nx-Y: z\r\nConnection: close\r\n\r\n"
     upstream.send(CHUNKS)
 
     assert house.client.take() == listener.seen == b"hello!"
@@ -210,7 +227,7 @@ def test_a_response_that_ends_by_closing_ends_so_for_an_old_client() -> None:
     ("request_bytes", "response", "expected"),
     [
         (GET.replace(b"GET", b"HEAD"), SIZED, SIZED),
-        (GET.replace(b"GET", b"HEAD"), CHUNKED, b"HTTP/1.1 200 Fine\r\nDate: d\r\nx-Y: z\r\n\r\n"),
+        (GET.replace(b"GET", b"HEAD"), CHUNKED, b"HTTP/1.1 200 OK\r\nDate: d\r\nx-Y: z\r\n\r\n"),
         (GET, b"HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n", b"HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n"),
         (
             GET,
@@ -428,6 +445,28 @@ def test_a_relay_that_is_cancelled_for_another_reason_cuts_both_sides() -> None:
 
     assert upstream.is_aborted() and client.is_aborted()
     assert isinstance(seen[0].error(), CancelledError)
+
+
+def test_whoever_cancels_a_relay_before_it_began_to_answer_may_still_say_why() -> None:
+    upstreams = Upstreams()
+    seen: list[tuple[Exchange, Running[Outcome]]] = []
+
+    async def handler(exchange: Exchange) -> None:
+        run = relay(exchange, Pool(upstreams), "127.0.0.1", 81, [GET], method=b"GET")
+        seen.append((exchange, Running(run)))
+        await Deferred()
+
+    client = Clients(handler, upstreams).connect()
+    client.send(GET)
+    upstream = upstreams.accept()
+    exchange, running = seen[0]
+
+    running.cancel()
+    exchange.respond(503, b"stopped")
+
+    assert upstream.is_aborted() and not client.is_aborted()
+    assert client.take().startswith(b"HTTP/1.1 503 ")
+    assert isinstance(running.error(), CancelledError)
 
 
 def test_the_relay_ends_with_the_upstream_while_a_slow_client_still_reads() -> None:

@@ -16,6 +16,7 @@ from llamaswap.processes.health import (
     NotReady,
     Question,
     candidates,
+    go_duration,
     parse_proxy,
     pause_after,
     probe_target,
@@ -126,7 +127,7 @@ def test_the_deadline_holds_against_an_endpoint_that_hangs() -> None:
     clock.pump([0.25] * 60)
 
     assert [str(error) for error in watched.errors] == [
-        "not ready after 15 s: checkEndpoint '/health' did not answer: no answer"
+        "health check timed out after 15s: checkEndpoint '/health' did not answer: no answer"
     ]
     assert prober.questions == 0
     assert clock.getDelayedCalls() == []
@@ -156,8 +157,33 @@ def test_the_error_names_the_status_that_was_seen_and_the_key() -> None:
 
     assert isinstance(watched.errors[0], NotReady)
     assert str(watched.errors[0]) == (
-        "not ready after 1 s: checkEndpoint '/health' last answered with status 404"
+        "health check timed out after 1s: checkEndpoint '/health' last answered with status 404"
     )
+
+
+def test_a_server_that_was_still_loading_needs_no_hint() -> None:
+    clock = Clock()
+    watched = Watched(ScriptedProber(Answer(404), Answer(503)), clock, limit=125)
+
+    clock.pump([0.5] * 260)
+
+    assert str(watched.errors[0]) == "health check timed out after 2m5s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "0s"),
+        (15.0, "15s"),
+        (59.9, "59s"),
+        (60.0, "1m0s"),
+        (125.0, "2m5s"),
+        (3600.0, "1h0m0s"),
+        (36_065.0, "10h1m5s"),
+    ],
+)
+def test_durations_are_written_as_go_does(seconds: float, words: str) -> None:
+    assert go_duration(seconds) == words
 
 
 def test_a_refusal_on_one_loopback_costs_no_pause_before_the_other_is_asked() -> None:

@@ -103,7 +103,9 @@ def test_a_late_child_lives_on_until_its_owner_stops_it() -> None:
     running.clock.advance(0.1)
     running.clock.advance(10.0)
 
-    assert running.late == ["not ready after 15 s: checkEndpoint '/health' did not answer: no answer"]
+    assert running.late == [
+        "health check timed out after 15s: checkEndpoint '/health' did not answer: no answer"
+    ]
     assert running.children.latest.signals == []
 
 
@@ -129,7 +131,7 @@ def test_a_prober_that_breaks_is_reported_as_a_fault_of_the_program() -> None:
 
 def test_what_cannot_be_started_is_raised() -> None:
     running = Running()
-    running.children.refusal = "cannot start 'serve': no such program in PATH"
+    running.children.refusal = "failed to start command 'serve': no program 'serve' in PATH"
 
     with pytest.raises(CannotStart):
         running.run.start()

@@ -89,9 +89,19 @@ def test_a_child_that_dies_while_starting_fails_its_waiters_at_once_with_its_las
 
     error = failure_of(outcome)
     assert error.model == "m"
-    assert error.why == "exited with code 1 while starting"
+    assert error.why == "upstream command exited prematurely: exited with code 1"
     assert error.output == ("cannot open model.gguf",)
     assert rig.changes == [(STOPPED, STARTING), (STARTING, STOPPED)]
+
+
+def test_a_child_that_dies_without_a_word_leaves_nothing_to_add() -> None:
+    rig = Rig()
+    outcome = Outcome(rig.server.ensure_ready())
+
+    rig.child.exits(1)
+
+    error = failure_of(outcome)
+    assert (error.why, error.output) == ("upstream command exited prematurely", ())
 
 
 def test_last_words_are_those_of_the_child_that_failed() -> None:
@@ -134,11 +144,11 @@ def test_what_cannot_be_started_fails_at_once_through_both_states(changes: dict[
 
 def test_a_missing_program_fails_at_once_and_is_named_with_the_model() -> None:
     rig = Rig()
-    rig.children.refusal = "cannot start '/no/such': no such file"
+    rig.children.refusal = "failed to start command '/no/such': no such file"
 
     outcome = Outcome(rig.server.ensure_ready())
 
-    assert str(failure_of(outcome)) == "m: cannot start '/no/such': no such file"
+    assert str(failure_of(outcome)) == "m: failed to start command '/no/such': no such file"
     assert rig.server.state is STOPPED
 
 
@@ -151,7 +161,7 @@ def test_a_child_that_is_late_fails_its_waiters_with_the_status_and_the_key_then
     rig.clock.advance(14.9)
 
     assert failure_of(outcome).why == (
-        "not ready after 15 s: checkEndpoint '/health' last answered with status 404"
+        "health check timed out after 15s: checkEndpoint '/health' last answered with status 404"
     )
     assert rig.child.signals == ["TERM"]
     rig.clock.advance(5.0)
@@ -493,10 +503,11 @@ def test_a_second_try_is_not_followed_by_a_third() -> None:
     load = Outcome(rig.server.ensure_ready())
     rig.child.exits(125)
     rig.clock.advance(3.0)
+    rig.child.says("the name is in use")
 
     rig.child.exits(125)
 
-    assert failure_of(load).why == "exited with code 125 while starting"
+    assert failure_of(load).why == "upstream command exited prematurely: exited with code 125"
 
 
 def test_a_stop_before_the_second_try_ends_the_load_at_once() -> None:

@@ -73,7 +73,7 @@ class ServerWalk(RuleBasedStateMachine):
         self.uses -= 1
         self.rig.server.end_use()
 
-    @rule(refusal=st.sampled_from(["", "cannot start: no room"]))
+    @rule(refusal=st.sampled_from(["", "failed to start command: no room"]))
     def room_comes_and_goes(self, refusal: str) -> None:
         self.rig.children.refusal = refusal
 

@@ -92,16 +92,16 @@ def test_a_path_is_taken_as_it_is(programs: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("{}/none", "cannot start '{}/none': no such file"),
-        ("{}/notes", "cannot start '{}/notes': not an executable file"),
-        ("{}/", "cannot start '{}/': not an executable file"),
-        ("notes", "cannot start 'notes': no such program in PATH"),
-        ("", "cannot start: empty command"),
+        ("{}/none", "failed to start command '{}/none -m x': no such file"),
+        ("{}/notes", "failed to start command '{}/notes -m x': not an executable file"),
+        ("{}/", "failed to start command '{}/ -m x': not an executable file"),
+        ("notes", "failed to start command 'notes -m x': no program 'notes' in PATH"),
+        ("", "failed to start command: it is empty"),
     ],
 )
 def test_what_is_no_program_is_named(programs: Path, name: str, why: str) -> None:
     with pytest.raises(CannotStart) as caught:
-        find_program((name.format(programs),), {"PATH": str(programs)})
+        find_program((name.format(programs), "-m", "x"), {"PATH": str(programs)})
 
     assert str(caught.value) == why.format(programs)
 

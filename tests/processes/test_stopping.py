@@ -132,7 +132,7 @@ def test_a_command_that_fails_is_followed_by_the_signal_and_logged_once(logged: 
 
 def test_a_command_that_does_not_exist_is_replaced_by_the_signal(logged: Sequence[LogEvent]) -> None:
     farewell = Farewell(cmd_stop="no-such-thing")
-    farewell.children.refusal = "cannot start 'no-such-thing': no such program in PATH"
+    farewell.children.refusal = "failed to start command 'no-such-thing': no program 'no-such-thing' in PATH"
 
     farewell.stopping.begin(2.0)
 

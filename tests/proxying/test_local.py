@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from llamaswap.http1.body import Body
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead, ResponseHead
-from llamaswap.metering.meter import Meter
-from llamaswap.proxying.local import MeterTap, text, unbuffered, upstream_fields
+from llamaswap.proxying.local import text, unbuffered, upstream_fields
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -173,17 +172,6 @@ def test_event_streams_are_marked_for_proxies_in_between(kind: bytes | None, *, 
     added = tuple(unbuffered(ResponseHead(200, b"OK", (1, 1), headers)))
 
     assert added == (((b"X-Accel-Buffering", b"no"),) if marked else ())
-
-
-def test_a_meter_sees_the_head_and_the_body_in_passing() -> None:
-    meter = Meter(req_path="/v1/chat/completions")
-    tap = MeterTap(meter)
-
-    tap.head(ResponseHead(200, b"OK", (1, 1), ((b"Content-TYPE", b"application/json"),)))
-    tap.data(b'{"usage":{"prompt_tokens":')
-    tap.data(b"5}}")
-
-    assert meter.finish().usage.input_tokens == 5
 
 
 def test_a_header_value_becomes_text_whatever_its_bytes() -> None:

@@ -12,7 +12,6 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.relay import Ended, Outcome
-from llamaswap.metering.meter import Meter
 from llamaswap.proxying.peer import NO_LIMIT, PeerUpstream, peer_fields
 from support.http1_wires import Clients, Upstreams
 
@@ -30,14 +29,16 @@ class House:
         self.peers = PeerUpstream(self.upstreams, {"p": self.peer})
         self.outcomes: list[Outcome] = []
         self.refusals: list[Refusal] = []
-        self.meter: Meter | None = None
+        self.observer: Seen | None = None
         self.client = Clients(self._handle, self.upstreams).connect()
 
     async def _handle(self, exchange: Exchange) -> None:
         body = await exchange.body()
         try:
             self.outcomes.append(
-                await self.peers.forward(exchange, self.peer, exchange.head.target, body, self.meter)
+                await self.peers.forward(
+                    exchange, self.peer, exchange.head.target, body, observer=self.observer, metered=self.metered
+                )
             )
         except Refusal as refusal:
             self.refusals.append(refusal)
@@ -65,7 +66,7 @@ def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
 
 def test_an_answer_comes_back_and_an_event_stream_is_not_to_be_held_back() -> None:
     house = House()
-    house.meter = Meter(req_path="/v1/chat")
+    house.observer = Seen()
     house.ask()
     house.upstreams.accept().send(ANSWER)
 
@@ -73,6 +74,7 @@ def test_an_answer_comes_back_and_an_event_stream_is_not_to_be_held_back() -> No
     assert answer.endswith(b"\r\n\r\nok")
     assert b"\r\nX-Accel-Buffering: no\r\n" in answer
     assert house.outcomes[0].ended is Ended.COMPLETE
+    assert (house.observer.statuses, house.observer.body) == ([200], b"ok")
 
 
 def test_nothing_tells_a_peer_where_a_request_comes_from() -> None:

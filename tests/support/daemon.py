@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import textwrap
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,11 +17,14 @@ from typing_extensions import override
 from zope.interface import implementer
 
 from llamaswap.config.load import load_text
-from llamaswap.generation import DaemonReactor
+from llamaswap.config.model import PerformanceConfig
 from llamaswap.service import LlamaSwapService
+from llamaswap.surroundings import DaemonReactor
+from llamaswap.telemetry.hardware import Hardware
 from support.http1_wires import End
 from support.processes_fakes import FakeChildren, FakeProber
-from support.web_daemon import NOON, TWO_MODELS, BoxReactor, Talk
+from support.web_daemon import NOON, TWO_MODELS, BoxReactor
+from support.web_talk import Talk
 
 DEADLINE = 10.0  # real seconds that the store's thread may take
 
@@ -92,14 +96,20 @@ class ServiceRig:
         self.prober = FakeProber(self.reactor)
         patch.setattr("llamaswap.service.make_children", lambda _reactor, _environ: self.children)
         patch.setattr("llamaswap.service.make_prober", lambda _reactor: self.prober)
+        patch.setattr("llamaswap.service.make_hardware", self._no_hardware)
         self.service = LlamaSwapService(
-            load_text(textwrap.dedent(config), environ={}),
+            replace(
+                load_text(textwrap.dedent(config), environ={}), performance=PerformanceConfig(disabled=True)
+            ),
             listen,
             reactor=cast("DaemonReactor", self.reactor),
             environ=environ or {},
             wall=lambda: NOON,
         )
         self.stopped: Deferred[None] | None = None
+
+    def _no_hardware(self, reactor: object, wall: Callable[[], float]) -> Hardware:
+        return Hardware(dict, run=lambda _work: Deferred(), clock=self.reactor, wall=wall)
 
     def start(self) -> None:
         """Start it."""

@@ -82,7 +82,7 @@ class Daemon:
     def wait_started(self) -> None:
         """Wait until it listens."""
         until(lambda: "service.started" in self.output() or self.process.poll() is not None, "a start", START)
-        found = re.search(r"service\.started listening=.*?port=(\d+)", self.output())
+        found = re.search(r"service\.started listening=.*?:(\d+)$", self.output(), re.MULTILINE)
         assert found is not None, f"the daemon did not start:\n{self.output()}"
         self.port = int(found[1])
 

@@ -28,18 +28,24 @@ from twisted.internet.interfaces import (
 from typing_extensions import override
 from zope.interface import implementer
 
-from llamaswap.activity.journal import Journal, StoreFailed
+from llamaswap.activity.journal import Journal, Stored, StoreFailed
 from llamaswap.activity.query import ActivityQuery
 from llamaswap.activity.record import Activity
 from llamaswap.activity.store import ActivityStore
 from llamaswap.config.load import load_text
 from llamaswap.config.model import Config
-from llamaswap.generation import DaemonReactor, Generation, Surroundings
+from llamaswap.engine import Engine
+from llamaswap.generation import Generation
 from llamaswap.http1.client import Pool
 from llamaswap.http1.server import ServerFactory
+from llamaswap.metering.captures import MIB, Captures
+from llamaswap.surroundings import DaemonReactor, Surroundings
+from llamaswap.telemetry.hardware import Hardware
+from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks
 from support.http1_wires import TODAY, End, Upstreams
 from support.processes_fakes import FakeChild, FakeChildren, FakeProber
+from support.web_talk import Talk, Upstream
 
 NOON = 1_800_000_000.0  # unix seconds on the wall of every daemon here
 CLIENT = "192.168.1.1"  # where clients in memory come from
@@ -101,9 +107,11 @@ class NotedRows(Journal):
         self.store = ActivityStore(None, 1000)
 
     @override
-    def write(self, activity: Activity) -> None:
+    def write(self, activity: Activity, stored: Stored | None = None) -> None:
         self.rows.append(activity)
-        self.store.add_all([activity])
+        (row_id,) = self.store.add_all([activity])
+        if stored is not None:
+            stored(row_id)
 
     @override
     def page(self, query: ActivityQuery) -> Deferred[dict[str, Any]]:
@@ -116,127 +124,6 @@ class NotedRows(Journal):
     def breaks(self) -> None:
         """The disk does not answer any more."""
         self.trouble = StoreFailed("disk I/O error")
-
-
-class Talk:
-    """One request of a client, and what it got."""
-
-    def __init__(self, end: End) -> None:
-        self.end = end
-        self._seen = b""
-
-    @property
-    def raw(self) -> bytes:
-        """Everything that came."""
-        self._seen += self.end.take()
-        return self._seen
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing has come yet."""
-        return not self.raw
-
-    @property
-    def status(self) -> int:
-        """The status of the answer."""
-        assert self.raw, "no answer yet"
-        return int(self.raw.split(b" ", 2)[1])
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The header fields by lower-case name; of a repeated one, the last."""
-        lines = self.raw.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
-        pairs = (line.partition(": ") for line in lines)
-        return {name.lower(): value for name, _, value in pairs}
-
-    @property
-    def body(self) -> bytes:
-        """What came behind the head, as it came."""
-        return self.raw.partition(b"\r\n\r\n")[2]
-
-    @property
-    def pieces(self) -> list[bytes]:
-        """The chunks of a chunked body; the last is empty when it is complete."""
-        found, rest = [], self.body
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            found.append(rest[: int(size, 16)])
-            rest = rest[int(size, 16) + 2 :]
-        return found
-
-    @property
-    def json(self) -> Any:
-        """The body, read."""
-        return json.loads(self.body)
-
-    @property
-    def message(self) -> str:
-        """The message of an error envelope."""
-        return str(self.json["error"]["message"])
-
-    def leaves(self) -> None:
-        """The client closes its connection."""
-        self.end.leave()
-
-
-class Upstream:
-    """A model's server, as the connection that was opened to it."""
-
-    def __init__(self, end: End) -> None:
-        self.end = end
-        self.begun = False  # for tests that answer bit by bit
-        self._heard = b""
-
-    @property
-    def heard(self) -> bytes:
-        """What it was sent."""
-        self._heard += self.end.take()
-        return self._heard
-
-    @property
-    def line(self) -> str:
-        """The request line, without the version."""
-        return self.heard.split(b" HTTP/1.1\r\n")[0].decode("latin-1")
-
-    @property
-    def fields(self) -> list[tuple[str, str]]:
-        """The header fields, in order."""
-        lines = self.heard.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
-        return [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
-
-    @property
-    def body(self) -> bytes:
-        """What came behind the head, as it came."""
-        return self.heard.partition(b"\r\n\r\n")[2]
-
-    def answers(
-        self, body: bytes = b"{}", status: str = "200 OK", *, kind: str = "application/json", more: str = ""
-    ) -> None:
-        """Send a whole answer."""
-        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
-        self.forget()
-        self.end.send(head.encode("latin-1") + body)
-
-    def forget(self) -> None:
-        """Make room for the next request on this connection."""
-        self._heard = b""
-        self.end.take()
-
-    def begins(self, *chunks: bytes, kind: str = "text/event-stream") -> None:
-        """Send a head and some chunks of an answer without an end."""
-        self.end.send(
-            f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-        )
-        self.goes_on(*chunks)
-
-    def goes_on(self, *chunks: bytes) -> None:
-        """Send more chunks; an empty one ends the answer."""
-        for chunk in chunks:
-            self.end.send(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-
-    def dies(self) -> None:
-        """Its connection is reset."""
-        self.end.reset()
 
 
 class WebDaemon:
@@ -255,18 +142,17 @@ class WebDaemon:
         self.prober = FakeProber(self.reactor)
         self.books = Logbooks(self.config.log_to_stdout)
         self.journal = NotedRows()
-        self.generation = Generation(
+        pool = Pool(self.reactor)
+        self.engine = Engine(
             self.config,
-            Surroundings(
-                reactor=cast("DaemonReactor", self.reactor),
-                children=self.children,
-                prober=self.prober,
-                pool=Pool(self.reactor),
-                books=self.books,
-                journal=self.journal,
-                wall=lambda: NOON,
-            ),
+            reactor=cast("DaemonReactor", self.reactor),
+            children=self.children,
+            prober=self.prober,
+            pool=pool,
+            books=self.books,
         )
+        self.generation = Generation(self.config, self.engine, pool, self._surroundings())
+        self.engine.told = self.generation.state_changed
         self.factory = ServerFactory(self.generation.handle, self.reactor, today=lambda: TODAY)
 
     @property
@@ -329,9 +215,19 @@ class WebDaemon:
             if child.signals:
                 child.exits()
 
+    def preload(self) -> None:
+        """Begin with what the configuration wants at start."""
+        self.generation.preload(self.config.preload)
+
+    def close(self) -> None:
+        """Begin to stop: refuse who waits and who comes."""
+        self.engine.dispatcher.close()
+        self.generation.end_streams()
+
     def end(self, grace: float = 5.0) -> Deferred[None]:
         """Stop everything for good."""
-        return Deferred.fromCoroutine(self.generation.end(grace))
+        self.generation.end()
+        return Deferred.fromCoroutine(self.engine.end(grace))
 
     def upstream(self) -> Upstream:
         """Accept the connection that the daemon asks its model's server for."""
@@ -354,6 +250,18 @@ class WebDaemon:
             if line.startswith(f"{sample} "):
                 return float(line.rsplit(" ", 1)[1])
         raise AssertionError(f"no sample {sample}")
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            reactor=cast("DaemonReactor", self.reactor),
+            books=self.books,
+            journal=self.journal,
+            captures=Captures(self.config.capture_buffer * MIB),
+            inflight=InFlight(self.reactor, wall=lambda: NOON),
+            hardware=Hardware(dict, run=lambda _work: Deferred(), clock=self.reactor, wall=lambda: NOON),
+            sampler=None,
+            wall=lambda: NOON,
+        )
 
 
 def basic(user: str, password: str) -> str:

@@ -15,7 +15,7 @@ from llamaswap.telemetry.loglines import Logbooks, LogLines, one_line
 def lines_of(level: str = "debug") -> tuple[Logger, Logbook]:
     """A logger that writes into a book."""
     book = Logbook()
-    return Logger(observer=LogLines(book, level)), book
+    return Logger(namespace="llamaswap.somewhere", observer=LogLines(book, level)), book
 
 
 def test_an_event_is_a_line_with_its_level() -> None:
@@ -98,6 +98,16 @@ def test_an_event_that_cannot_be_written_out_is_still_a_line() -> None:
     log.info("x {broken.attribute}", broken=1)
 
     assert len(book.history().decode().splitlines()) == 2
+
+
+def test_of_what_others_say_only_what_went_wrong_is_kept() -> None:
+    book = Logbook()
+    log = Logger(namespace="twisted.internet", observer=LogLines(book, "debug"))
+
+    log.info("Starting factory")
+    log.warn("something is odd")
+
+    assert book.history() == b"[WARN] something is odd\n"
 
 
 def test_an_event_without_a_level_is_nobodys_line() -> None:

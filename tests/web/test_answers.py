@@ -28,12 +28,12 @@ def test_a_refusal_comes_in_the_shape_that_the_client_accepts(accept: str, kind:
     assert not asked.body.endswith(b"\n")
 
 
-def test_a_row_of_a_refusal_keeps_its_message_whatever_shape_it_left_in() -> None:
+def test_a_row_of_a_refusal_says_in_which_shape_it_left() -> None:
     daemon = WebDaemon()
 
     daemon.chat("ghost", Accept="text/plain")
 
-    assert daemon.rows[0].error_msg == "no router for requested model"
+    assert daemon.rows[0].resp_status_code == 404
     assert daemon.rows[0].resp_content_type == "text/plain"
 
 

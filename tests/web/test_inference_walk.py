@@ -11,7 +11,8 @@ from twisted.internet.error import ConnectionRefusedError as Refused
 from typing_extensions import override
 
 from support.dispatch_rig import nothing_goes_wrong
-from support.web_daemon import Talk, Upstream, WebDaemon
+from support.web_daemon import WebDaemon
+from support.web_talk import Talk, Upstream
 
 FLEET = """
     routing: {scheduler: {use: serial}}
@@ -152,7 +153,7 @@ class Walk(RuleBasedStateMachine):
                 whole = int(client.headers.get("content-length", "-1")) == len(client.body)
                 assert whole or client.body.endswith(b"0\r\n\r\n") or client.end.is_aborted()
         assert len(self.daemon.rows) == self.rows_due
-        assert self.daemon.generation.when_idle().called
+        assert self.daemon.engine.when_idle().called
         ended = self.daemon.end()
         self.goes()
         assert ended.called

@@ -124,7 +124,7 @@ def test_streams_end_properly_when_the_service_stops_and_nothing_is_kept_of_them
     daemon = WebDaemon()
     asked = daemon.get("/logs/stream")
 
-    daemon.generation.refuse_new()
+    daemon.close()
 
     assert asked.pieces == [b""]
     daemon.books.proxy.append(b"too late")

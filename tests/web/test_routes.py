@@ -93,7 +93,13 @@ def test_a_page_answers_get_and_head(method: str, path: str, endpoint: Endpoint)
 
 
 def test_only_these_are_open_to_everybody() -> None:
-    assert {route.pattern for route in ROUTES if route.open} == {b"/health", b"/wol-health", b"/"}
+    assert {route.pattern for route in ROUTES if route.open} == {
+        b"/",
+        b"/favicon.ico",
+        b"/health",
+        b"/upstream",
+        b"/wol-health",
+    }
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PROPFIND"])

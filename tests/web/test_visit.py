@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.dispatch import Abandoned, Lease
-from llamaswap.errors import UnknownModel
+from llamaswap.errors import UnknownModel, render
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
 from llamaswap.web.visit import Visit
@@ -46,9 +46,9 @@ def test_an_answered_visit_carries_what_the_meter_saw() -> None:
     guest = visit()
     guest.dispatched(verdict(**SERIAL), 102.0)
     guest.leased(lease(verdict(**SERIAL), 0.5))
-    guest.meter.begin(status=200, content_type="application/json", content_encoding="")
-    guest.meter.feed(b'{"usage":{"prompt_tokens":7}}')
     head = ResponseHead(200, b"OK", (1, 1), ((b"Content-Type", b"application/json"),))
+    guest.witness.head(head)
+    guest.witness.data(b'{"usage":{"prompt_tokens":7}}')
     guest.answered(head, "")
 
     row = guest.activity(lasted=3.0, ended=7.0)
@@ -61,7 +61,7 @@ def test_an_answered_visit_carries_what_the_meter_saw() -> None:
 def test_a_visit_that_was_dispatched_and_got_no_lease_tells_how_long_it_loaded() -> None:
     guest = visit()
     guest.dispatched(verdict(**SERIAL), 102.0)
-    guest.abandoned(Abandoned(TICKET, verdict(**SERIAL), 3.25), Band.NORMAL)
+    guest.abandoned(Abandoned(TICKET, verdict(**SERIAL), 3.25, {}), "abandoned")
 
     row = guest.activity(lasted=3.25, ended=7.0)
 
@@ -71,16 +71,13 @@ def test_a_visit_that_was_dispatched_and_got_no_lease_tells_how_long_it_loaded()
 
 def test_a_visit_that_never_left_the_queue_tells_how_long_it_waited() -> None:
     guest = visit()
-    guest.abandoned(Abandoned(TICKET, None, 3.9999), Band.NORMAL)
+    known = {"serial_priority": "5", "serial_band": "normal", "serial_queue_wait_ms": "3999"}
+    guest.abandoned(Abandoned(TICKET, None, 3.9999, known), "abandoned by its client")
 
     row = guest.activity(lasted=4.0, ended=7.0)
 
     assert (row.resp_status_code, row.error_msg) == (499, "abandoned by its client while queued, after 4.0 s")
-    assert row.metadata == {
-        "serial_priority": "5",
-        "serial_band": "normal",
-        "serial_queue_wait_ms": "3999",
-    }
+    assert row.metadata == known
 
 
 @pytest.mark.parametrize("granted", [True, False])
@@ -100,11 +97,20 @@ def test_a_visit_past_the_queue_has_nothing_to_tell_of_it() -> None:
     assert guest.activity(lasted=1.0, ended=7.0).metadata == {}
 
 
-def test_a_refused_visit_has_our_words_and_their_shape() -> None:
+@pytest.mark.parametrize(
+    ("accept", "kind", "words"),
+    [
+        ("", "application/json", "no router for requested model"),
+        ("text/plain", "text/plain", "404 Not Found"),
+    ],
+)
+def test_a_refused_visit_has_the_words_that_can_be_read_out_of_its_answer(
+    accept: str, kind: str, words: str
+) -> None:
     guest = visit()
-    guest.refused(UnknownModel(), "text/plain")
+    guest.refused(UnknownModel(), render(UnknownModel(), accept))
 
     row = guest.activity(lasted=1.0, ended=7.0)
 
-    assert (row.resp_status_code, row.error_msg) == (404, "no router for requested model")
-    assert row.resp_content_type == "text/plain"
+    assert (row.resp_status_code, row.error_msg) == (404, words)
+    assert row.resp_content_type == kind

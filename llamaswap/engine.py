@@ -1,0 +1,114 @@
+"""What runs models through every change of the configuration: fleet, dispatcher, counters.
+
+A reload gives it another configuration; what runs and who waits stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from twisted.internet.defer import Deferred
+
+from llamaswap.config.model import Config, ModelConfig
+from llamaswap.dispatch import Dispatcher
+from llamaswap.http1.client import Pool
+from llamaswap.processes.child import ChildRunner
+from llamaswap.processes.fleet import Changed, Fleet
+from llamaswap.processes.health import Prober
+from llamaswap.processes.lifecycle import State
+from llamaswap.processes.logbook import Logbook
+from llamaswap.processes.server import ModelServer
+from llamaswap.scheduling.registry import make_scheduler
+from llamaswap.scheduling.vocabulary import QueueView
+from llamaswap.surroundings import DaemonReactor
+from llamaswap.telemetry.loglines import Logbooks
+from llamaswap.telemetry.metrics import Metrics
+
+
+class Engine:
+    """The servers of all models, and who may use them when.
+
+    Args:
+        config: the first one.
+        children: starts processes; its owner closes it.
+        pool: connections to the servers.
+        books: the daemon's own logs; what models say goes there, too.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        reactor: DaemonReactor,
+        children: ChildRunner,
+        prober: Prober,
+        pool: Pool,
+        books: Logbooks,
+    ) -> None:
+        self._reactor = reactor
+        self._children = children
+        self._prober = prober
+        self._pool = pool
+        self._books = books
+        self.told: Callable[[str, str], None] = lambda _model, _state: None  # of each change of state
+        self.model_books: dict[str, Logbook] = {}
+        self.fleet = Fleet(self._server, self._changed)
+        self.fleet.configure(config.models)
+        self.metrics = Metrics(self.view, self.states, config.models)
+        self.dispatcher = Dispatcher(make_scheduler(config), self.fleet, reactor, self.metrics)
+
+    def reconfigure(self, config: Config) -> None:
+        """Go on under another configuration: same queue, same places, same children where they fit."""
+        self.fleet.configure(config.models)
+        self.metrics.know(config.models)
+        self.dispatcher.reconfigure(make_scheduler(config), config.models)
+        for name in self.model_books.keys() - self.fleet.keys():
+            del self.model_books[name]
+
+    def states(self) -> Mapping[str, str]:
+        """Return the state of every configured model's process now, by id, sorted."""
+        return self.fleet.states()
+
+    def is_ready(self, model: str) -> bool:
+        """Return whether a model's server answers now."""
+        return self.fleet[model].state is State.READY
+
+    def pids(self) -> Mapping[str, int]:
+        """Return the process ids of the running children, by model id."""
+        reports = [server.report() for server in self.fleet.values()]
+        return {report.model: report.pid for report in reports if report.pid is not None}
+
+    def view(self) -> QueueView:
+        """Return the scheduler's snapshot."""
+        return self.dispatcher.view()
+
+    def when_idle(self) -> Deferred[None]:
+        """Return a Deferred that fires when no request holds a model any more."""
+        return self.dispatcher.when_idle()
+
+    async def end(self, grace: float) -> None:
+        """Stop every child for good, each within `grace` seconds."""
+        self.dispatcher.abandon_loads()
+        self.dispatcher.refuse_the_rest()
+        await self.fleet.shutdown(grace)
+
+    def _server(self, model: ModelConfig, changed: Changed) -> ModelServer:
+        book = self.model_books[model.id] = Logbook()
+        book.subscribe(self._books.upstream.append)
+        return ModelServer(
+            model,
+            children=self._children,
+            clock=self._reactor,
+            prober=self._prober,
+            logbook=book,
+            changed=changed,
+            may_expire=lambda name: not self.dispatcher.wanted(name),
+        )
+
+    def _changed(self, model: str, old: State, new: State) -> None:
+        """A server that no longer answers keeps no connections, and is in doubt no more."""
+        self.dispatcher.server_changed(model)
+        if old is State.READY and model in self.fleet:
+            address = self.fleet[model].address
+            self._pool.forget(address.host, address.port)
+        self.told(model, new.value)
