@@ -72,7 +72,7 @@ class LlamaSwapService(Service):
         self._reactor = reactor
         self._supervisor = Supervisor(environ)
         self.books = Logbooks(config.log_to_stdout)
-        self._lines = LogLines(self.books.proxy, config.log_level)
+        self._lines = LogLines(self.books.proxy, config.log_level, config.log_time_format)
         self._children = make_children(reactor, environ)
         self._pool = Pool(reactor)
         self._around = Surroundings(
@@ -166,7 +166,7 @@ class LlamaSwapService(Service):
         if config.capture_buffer != old_config.capture_buffer:
             self._around = replace(self._around, captures=Captures(config.capture_buffer * MIB))
         self._config = config
-        self._lines.set_level(config.log_level)
+        self._lines.set_style(config.log_level, config.log_time_format)
         self.engine.reconfigure(config)
         self._generation = self._make_generation()
         old_generation.end()

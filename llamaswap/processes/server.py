@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
+from llamaswap.config.launch import same_process
 from llamaswap.config.model import ModelConfig
 from llamaswap.processes.child import CannotStart, ChildRunner
 from llamaswap.processes.health import Address, Prober
@@ -68,15 +69,6 @@ class ServerReport:
     pid: int | None  # of the child, while there is one
     since: float  # when it came into this state, on the clock
     uses: int  # under way
-
-
-def same_process(one: ModelConfig, other: ModelConfig) -> bool:
-    """Return whether a child of one model would do for the other: what else differs needs no restart."""
-    return _launch(one) == _launch(other)
-
-
-def _launch(model: ModelConfig) -> tuple[object, ...]:
-    return (model.argv, model.env, model.proxy, model.check_endpoint, model.cmd_stop)
 
 
 class ModelServer:

@@ -6,12 +6,14 @@ when a service starts and taken away when it stops.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
 from zope.interface import implementer
 
 from llamaswap.processes.logbook import Logbook
+from llamaswap.telemetry.logstamps import layout_of
 
 _LEVELS = {"debug": LogLevel.debug, "info": LogLevel.info, "warn": LogLevel.warn, "error": LogLevel.error}
 _NAMES = {
@@ -46,16 +48,17 @@ class LogLines:
 
     Args:
         level: `logLevel`: debug, info, warn or error; anything else is info.
+        time_format: `logTimeFormat`: the name of a layout; anything else is no time.
     """
 
-    def __init__(self, book: Logbook, level: str) -> None:
+    def __init__(self, book: Logbook, level: str, time_format: str = "") -> None:
         self._book = book
-        self._level = LogLevel.info
-        self.set_level(level)
+        self.set_style(level, time_format)
 
-    def set_level(self, level: str) -> None:
-        """Let this level and more urgent ones through from now on."""
+    def set_style(self, level: str, time_format: str) -> None:
+        """Let this level and more urgent ones through from now on, with or without a time."""
         self._level = _LEVELS.get(level.strip().lower(), LogLevel.info)
+        self._layout = layout_of(time_format)
 
     def __call__(self, event: LogEvent) -> None:
         """Take one event; never raises."""
@@ -63,6 +66,10 @@ class LogLines:
         if level is None or level < self._level or _is_chatter(event):
             return
         line = format_line(event)
+        if self._layout is not None:
+            # In the zone of whoever reads the log, as in llama-swap.
+            at = datetime.fromtimestamp(event["log_time"], tz=UTC).astimezone()
+            line = f"{self._layout(at)} {line}"
         self._book.append(line.encode("utf-8", "replace"))
 
 
@@ -88,4 +95,6 @@ def format_line(event: LogEvent) -> str:
 
 def one_line(text: str) -> str:
     """Escape what could forge a second line or move a terminal's cursor."""
+    if text.isprintable():  # nearly always
+        return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

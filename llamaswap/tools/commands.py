@@ -17,11 +17,15 @@ from typing import TextIO
 from llamaswap.config.load import load
 from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.config.model import Config
+from llamaswap.tools.against import NotAsked, ask, changes, ports_of
 from llamaswap.tools.dump import dump
 from llamaswap.tools.explain import NoSuchModel, eviction, eviction_facts, explain, explanation_facts
 from llamaswap.tools.schema import schema_text
 from llamaswap.tools.validate import validate
 from llamaswap.tools.wording import describe
+
+API_KEY = "LLAMASWAP_API_KEY"
+"""The environment variable that holds the key of a daemon that is asked."""
 
 GOOD, UNUSABLE, MISUSED = 0, 1, 2
 """Exit codes."""
@@ -35,6 +39,7 @@ class _Command:
     run: Callable[[argparse.Namespace, TextIO, Mapping[str, str]], int]
     reads_config: bool = True
     names_model: bool = False
+    compares: bool = False  # with a running daemon
 
 
 def run(words: Sequence[str], out: TextIO, err: TextIO, environ: Mapping[str, str]) -> int:
@@ -53,7 +58,7 @@ def run(words: Sequence[str], out: TextIO, err: TextIO, environ: Mapping[str, st
             return finished.code if isinstance(finished.code, int) else MISUSED
     try:
         return command.run(options, out, environ)
-    except (ConfigRejected, NoSuchModel) as why:
+    except (ConfigRejected, NoSuchModel, NotAsked) as why:
         err.write(f"{why}\n")
         return UNUSABLE
 
@@ -61,6 +66,13 @@ def run(words: Sequence[str], out: TextIO, err: TextIO, environ: Mapping[str, st
 def usage() -> str:
     """One line for each command, for the program's own help."""
     return "".join(f"  {name:<10} {command.help}\n" for name, command in COMMANDS.items())
+
+
+def _validate_against(options: argparse.Namespace, out: TextIO, environ: Mapping[str, str]) -> int:
+    running = ask(options.against, environ.get(API_KEY, ""))
+    config = load(options.file, options.config_dir, environ, ports=ports_of(running))
+    out.write("".join(f"{change}\n" for change in changes(running, config)))
+    return GOOD
 
 
 def _parse(words: Sequence[str]) -> tuple[_Command, argparse.Namespace]:
@@ -76,6 +88,12 @@ def _parse(words: Sequence[str]) -> tuple[_Command, argparse.Namespace]:
         _add_sources(parser)
     if command.names_model:
         _add_question(parser)
+    if command.compares:
+        parser.add_argument(
+            "--against",
+            metavar="URL",
+            help=f"tell what a reload would restart in the daemon there (API key: ${API_KEY})",
+        )
     options = parser.parse_intermixed_args(words[1:])
     if command.reads_config and options.file is None and options.config_dir is None:
         parser.error("which configuration? Give FILE, --config-dir DIR or both")
@@ -136,6 +154,8 @@ def _running(config: Config, given: Sequence[str]) -> list[str]:
 
 
 def _validate(options: argparse.Namespace, out: TextIO, environ: Mapping[str, str]) -> int:
+    if options.against is not None:
+        return _validate_against(options, out, environ)
     findings = validate(options.file, options.config_dir, environ)
     out.write(findings.text())
     return GOOD if findings.usable else UNUSABLE
@@ -149,7 +169,9 @@ def _schema(_options: argparse.Namespace, out: TextIO, _environ: Mapping[str, st
 COMMANDS: Mapping[str, _Command] = {
     "dump": _Command("print the configuration that is in effect, as JSON, secrets included", _dump),
     "explain": _Command("say what a model's configuration comes to", _explain, names_model=True),
-    "validate": _Command("name every mistake in a configuration, and what looks like one", _validate),
+    "validate": _Command(
+        "name every mistake in a configuration, or what a reload with it would do", _validate, compares=True
+    ),
     "schema": _Command("print a JSON Schema of the configuration, for editors", _schema, reads_config=False),
 }
 """Every command by its name, in the order of the help."""

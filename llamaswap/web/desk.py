@@ -25,7 +25,7 @@ from llamaswap.telemetry.sampler import Sampler
 from llamaswap.web.answers import NO_SNIFFING, answer_json, answer_text, redirect
 from llamaswap.web.captures import mark_captured
 from llamaswap.web.links import LINKS_PAGE
-from llamaswap.web.models import list_models, list_running
+from llamaswap.web.models import list_launches, list_models, list_running
 from llamaswap.web.routes import Endpoint
 
 
@@ -92,6 +92,7 @@ class Desk:
             Endpoint.FAVICON: self._favicon,
             Endpoint.PROFILES: self._profiles,
             Endpoint.SWITCH_PROFILE: self._switch_profile,
+            Endpoint.LAUNCHES: self._launches,
             **others,
         }
 
@@ -118,6 +119,9 @@ class Desk:
 
     async def _running(self, exchange: Exchange, rest: bytes) -> None:
         answer_json(exchange, list_running(self._config, self._states()))
+
+    async def _launches(self, exchange: Exchange, rest: bytes) -> None:
+        answer_json(exchange, list_launches(self._config, self._states()))
 
     async def _unload_all(self, exchange: Exchange, rest: bytes) -> None:
         await self._dispatcher.unload(frozenset(self._config.models))

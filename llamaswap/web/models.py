@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from llamaswap.config.launch import fingerprints
 from llamaswap.config.model import NO_MAPPING, Capabilities, Config, ModelConfig
 
 _RESERVED = frozenset({"architecture", "capabilities", "supported_parameters", "context_length"})
@@ -127,6 +128,16 @@ def list_running(config: Config, states: Mapping[str, str]) -> JsonObject:
             for model in config.models.values()
             if states[model.id] not in ("stopped", "shutdown")
         ]
+    }
+
+
+def list_launches(config: Config, states: Mapping[str, str]) -> JsonObject:
+    """Return the answer of `/api/launches`: digests of what decides whether a reload restarts a model."""
+    return {
+        "models": {
+            model.id: {"state": states[model.id], "port": model.port, "fingerprints": fingerprints(model)}
+            for model in config.models.values()
+        }
     }
 
 

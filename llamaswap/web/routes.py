@@ -41,6 +41,7 @@ class Endpoint(Enum):
     CAPTURE = auto()
     PERFORMANCE = auto()
     HARDWARE = auto()
+    LAUNCHES = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ ROUTES: tuple[Route, ...] = (
     _get("/api/captures/{rest}", Endpoint.CAPTURE),
     _get("/api/performance", Endpoint.PERFORMANCE),
     _get("/api/hardware", Endpoint.HARDWARE),
+    _get("/api/launches", Endpoint.LAUNCHES),
     _get("/favicon.ico", Endpoint.FAVICON, open=True),
     _get("/", Endpoint.ROOT, open=True),
     _get("/ui/", Endpoint.LINKS),
