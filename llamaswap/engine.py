@@ -59,9 +59,10 @@ class Engine:
 
     def reconfigure(self, config: Config) -> None:
         """Go on under another configuration: same queue, same places, same children where they fit."""
+        self.dispatcher.drop_loads(config.models)
         self.fleet.configure(config.models)
         self.metrics.know(config.models)
-        self.dispatcher.reconfigure(make_scheduler(config), config.models)
+        self.dispatcher.reconfigure(make_scheduler(config))
         for name in self.model_books.keys() - self.fleet.keys():
             del self.model_books[name]
 
@@ -69,9 +70,14 @@ class Engine:
         """Return the state of every configured model's process now, by id, sorted."""
         return self.fleet.states()
 
+    def state(self, model: str) -> str:
+        """Return the state of a model's process now; one that is not configured (any more) is stopped."""
+        server = self.fleet.get(model)  # a call of an earlier configuration may still ask
+        return State.STOPPED.value if server is None else server.state.value
+
     def is_ready(self, model: str) -> bool:
         """Return whether a model's server answers now."""
-        return self.fleet[model].state is State.READY
+        return self.state(model) == State.READY
 
     def pids(self) -> Mapping[str, int]:
         """Return the process ids of the running children, by model id."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from random import Random
 
 from llamaswap.calls.catalog import Catalog
 from llamaswap.calls.profiles import ActiveProfile
 from llamaswap.calls.resolution import make_directory
-from llamaswap.chores import Chores
 from llamaswap.config.model import Config
 from llamaswap.engine import Engine
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
-from llamaswap.preload import preload
 from llamaswap.proxying.local import LocalUpstream
 from llamaswap.proxying.peer import PeerUpstream
 from llamaswap.surroundings import Surroundings
@@ -49,7 +47,6 @@ class Generation:
         self._config = config
         self._engine = engine
         self._around = around
-        self._chores = Chores()
         self._catalog = Catalog(config)
         self._profile = ActiveProfile(config.profiles)
         self._peers = PeerUpstream(around.reactor, config.peers)
@@ -72,11 +69,9 @@ class Generation:
         """The process of a model has come into this state."""
         self._bulletin.state_changed(model, state)
 
-    def preload(self, models: Sequence[str]) -> None:
-        """Queue up for these models, in this order."""
-        for model in models:
-            work = preload(model, self._engine.dispatcher, self._around.reactor)
-            self._chores.start(f"preload {model}", work)
+    def row_written(self, row_id: int) -> None:
+        """An activity row can be read, its capture included."""
+        self._bulletin.row_written(row_id)
 
     def end_streams(self) -> None:
         """Finish the event and log streams; whoever reads them has to ask again."""
@@ -86,7 +81,6 @@ class Generation:
     def end(self) -> None:
         """Take on nothing new; what is under way ends by itself."""
         self.end_streams()
-        self._chores.cancel_all()
         self._peers.close()
 
     def _board(self) -> Board:
@@ -108,14 +102,13 @@ class Generation:
             captures=around.captures,
             inflight=around.inflight,
             metrics=engine.metrics,
-            told=self._bulletin.row_written,
             clock=around.reactor,
             wall=around.wall,
         )
         return Inference(
-            directory=make_directory(self._config, self._profile, lambda model: engine.states()[model]),
+            directory=make_directory(self._config, self._profile, engine.state),
             dispatcher=engine.dispatcher,
-            server_of=engine.fleet.__getitem__,
+            server_of=engine.fleet.get,
             upstream=LocalUpstream(pool),
             peers=self._peers,
             guests=guests,
@@ -128,7 +121,7 @@ class Generation:
         """Return what answers the endpoints that are not about the service itself."""
         around, is_ready = self._around, self._engine.is_ready
         upstream = Upstream(
-            make_directory(self._config, self._profile, lambda model: self._engine.states()[model]),
+            make_directory(self._config, self._profile, self._engine.state),
             inference,
             self._config.ignore_paths,
             is_ready,

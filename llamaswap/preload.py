@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import treq
 from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
@@ -12,6 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.web.client import Agent, ResponseFailed, ResponseNeverReceived
 
+from llamaswap.chores import Chores
 from llamaswap.dispatch import Abandoned, Dispatcher, Lease
 from llamaswap.errors import Refusal
 from llamaswap.processes.health import Address
@@ -21,6 +24,29 @@ GREETING_SECONDS = 10.0
 """How long a freshly loaded model may take to answer `GET /`, which warms nothing and proves little."""
 
 _log = Logger()
+
+
+class Preloads:
+    """The preloads under way; a reload does not touch them.
+
+    Args:
+        dispatcher: gives out the box.
+        reactor: connects to models, to greet them.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, reactor: IReactorTime) -> None:
+        self._dispatcher = dispatcher
+        self._reactor = reactor
+        self._chores = Chores()
+
+    def begin(self, models: Iterable[str]) -> None:
+        """Queue up for these models, in this order."""
+        for model in models:
+            self._chores.start(f"preload {model}", preload(model, self._dispatcher, self._reactor))
+
+    def end(self) -> None:
+        """Leave the queue."""
+        self._chores.cancel_all()
 
 
 async def preload(model: str, dispatcher: Dispatcher, reactor: IReactorTime) -> None:

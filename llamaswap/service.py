@@ -24,6 +24,7 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.server import ServerFactory
 from llamaswap.listening import shown_place
 from llamaswap.metering.captures import MIB, Captures
+from llamaswap.preload import Preloads
 from llamaswap.processes.probing import make_prober
 from llamaswap.processes.spawning import make_children
 from llamaswap.supervision import Supervisor
@@ -31,7 +32,7 @@ from llamaswap.surroundings import DaemonReactor, Surroundings
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks, LogLines
 from llamaswap.telemetry.resources import Resources
-from llamaswap.telemetry.sampler import Sampler
+from llamaswap.telemetry.sampler import Sample, Sampler
 from llamaswap.telemetry.sensing import make_hardware, make_sampler
 
 STOP_BUDGET = 30.0
@@ -94,10 +95,12 @@ class LlamaSwapService(Service):
             books=self.books,
         )
         if self._around.sampler is not None:
-            self.engine.metrics.watch(Resources(self._around.sampler.latest))
+            self.engine.metrics.watch(Resources(self._latest_sample))
         self._generation = self._make_generation()
+        self._preloads = Preloads(self.engine.dispatcher, reactor)
         self._site = ServerFactory(self._handle, reactor)
         self._ports: list[IListeningPort] = []
+        self._closing: list[Deferred[None]] = []  # journals of stores that a reload has replaced
 
     @override
     def startService(self) -> None:
@@ -114,7 +117,7 @@ class LlamaSwapService(Service):
             raise
         # Behind the ports: a daemon whose address is taken must not load anything.  No request can be
         # quicker, since none is read before this turn of the reactor is over.
-        self._generation.preload(self._config.preload)
+        self._preloads.begin(self._config.preload)
         super().startService()  # type: ignore[no-untyped-call]  # Twisted's Service is untyped
         self._around.hardware.start()
         if self._around.sampler is not None:
@@ -145,8 +148,8 @@ class LlamaSwapService(Service):
 
         What runs and still fits keeps running, with its streams; what does not,
         stops when its job is done.  Who waits keeps his place.  Settings of the
-        listeners, of `logToStdout` and of a monitor that was off at the start
-        need a restart.
+        listeners, of `logToStdout`, of `metricsMaxInMemory` and of a monitor
+        that was off at the start need a restart.
 
         Raises:
             CannotStart: the new store cannot be used; nothing has changed then.
@@ -158,23 +161,39 @@ class LlamaSwapService(Service):
             self._supervisor.ready("reloaded")
 
     def _take_over(self, config: Config) -> None:
-        old_config, old_generation, old_journal = self._config, self._generation, self._around.journal
+        old_config, old_generation = self._config, self._generation
         if config.store_path != old_config.store_path:
-            journal = self._make_journal(config)
-            _start(journal)
-            self._around = replace(self._around, journal=journal)
-        if config.capture_buffer != old_config.capture_buffer:
-            self._around = replace(self._around, captures=Captures(config.capture_buffer * MIB))
+            self._change_store(config)
+        self._around.captures.resize(config.capture_buffer * MIB)
+        if config.performance != old_config.performance and self._around.sampler is not None:
+            self._change_sampler(self._around.sampler, config)
         self._config = config
         self._lines.set_style(config.log_level, config.log_time_format)
         self.engine.reconfigure(config)
         self._generation = self._make_generation()
         old_generation.end()
-        if self._around.journal is not old_journal:
-            old_journal.close()
-        self._generation.preload([model for model in config.preload if model not in old_config.preload])
+        self._preloads.begin([model for model in config.preload if model not in old_config.preload])
         self._tell_settings()
         self._log.info("service.reloaded models={models}", models=len(config.models))
+
+    def _change_store(self, config: Config) -> None:
+        journal, old_journal = self._make_journal(config), self._around.journal
+        _start(journal)
+        self._around.captures.clear()  # they go by the ids of the old store's rows
+        self._around = replace(self._around, journal=journal)
+        self._closing.append(old_journal.hand_over(journal))
+
+    def _change_sampler(self, old: Sampler, config: Config) -> None:
+        """Begin a new history; one that is switched off stays empty, as in llama-swap."""
+        old.stop()
+        sampler = self._make_sampler(config, self._around.wall)
+        self._around = replace(self._around, sampler=sampler)
+        if not config.performance.disabled:
+            sampler.start()
+
+    def _latest_sample(self) -> Sample | None:
+        sampler = self._around.sampler
+        return None if sampler is None else sampler.latest()
 
     async def _handle(self, exchange: Exchange) -> None:
         await self._generation.handle(exchange)
@@ -190,6 +209,7 @@ class LlamaSwapService(Service):
         await self._jobs_end(STOP_BUDGET)
         left = STOP_BUDGET - (self._reactor.seconds() - began)
         self._generation.end()
+        self._preloads.end()
         await self.engine.end(max(left, LEAST_CHILD_GRACE))
         self._site.abort_all()
         # A cut connection tells its handler in the next turn; the handler leaves a row.
@@ -198,7 +218,8 @@ class LlamaSwapService(Service):
             self._around.sampler.stop()
         self._pool.close()
         await self._children.close()
-        await self._around.journal.close()
+        for closing in (*self._closing, self._around.journal.close()):
+            await closing
         self._log.info("service.stopped seconds={seconds:.1f}", seconds=self._reactor.seconds() - began)
         globalLogPublisher.removeObserver(self._lines)
 
@@ -221,7 +242,11 @@ class LlamaSwapService(Service):
 
     def _make_journal(self, config: Config) -> Journal:
         path, most = config.store_path, config.metrics_max_in_memory
-        return Journal(lambda: ActivityStore(path, most), self._reactor)
+        return Journal(lambda: ActivityStore(path, most), self._reactor, self._row_written)
+
+    def _row_written(self, row_id: int) -> None:
+        """Tell those who read events now, whichever generation the request came to."""
+        self._generation.row_written(row_id)
 
     def _make_sampler(self, config: Config, wall: Callable[[], float]) -> Sampler:
         return make_sampler(self._reactor, wall, config.performance.every_ms / 1000)

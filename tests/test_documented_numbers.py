@@ -7,9 +7,17 @@ import re
 
 import pytest
 
+from llamaswap.activity.journal import MOST_WAITING
 from llamaswap.config.model import SerialSettings
+from llamaswap.http1.connection import Limits
+from llamaswap.http1.relay import HIGH_WATER_BYTES
+from llamaswap.http1.upstream import MAX_HEAD_BYTES
+from llamaswap.metering.events import LONGEST_LINE
+from llamaswap.metering.meter import LARGEST_BODY
+from llamaswap.processes.logbook import HISTORY_BYTES
 from llamaswap.scheduling.score import Formula, format_thousandths
 from llamaswap.scheduling.vocabulary import Ticket, band_of
+from llamaswap.web.events import MOST_BYTES, MOST_MESSAGES
 from support.documents import Table, blocks, read, section, tables
 from support.scheduling_setup import serial_box
 
@@ -54,7 +62,8 @@ def test_the_examples_say_how_long_a_load_takes() -> None:
 
 def rows() -> list[dict[str, str]]:
     """The metadata of every activity row that a document shows."""
-    return [json.loads(block.text)["metadata"] for block in blocks("json")]
+    shown = (json.loads(block.text) for block in blocks("json"))
+    return [row["metadata"] for row in shown if "metadata" in row]
 
 
 @pytest.mark.parametrize("metadata", rows())
@@ -80,3 +89,47 @@ def test_the_seconds_of_band_and_window_follow_from_the_defaults() -> None:
     assert line in read("README.md")
     assert f"a head start of {head_start:g} seconds" in text
     assert f"up to {window:g} seconds earlier" in text
+
+
+DEMONSTRATED = re.compile(
+    r" *(?P<number>[0-9]+) +(?P<sent>[0-9.]+)s .* (?P<waited>[0-9.]+)s +(?P<priority>-?[0-9]+)"
+    r" +\+ (?P<affinity>[0-9]+) +\+ (?P<aging>[0-9.]+) +=(?P<score> -?[0-9.]+) +(?P<recorded>-?[0-9.]+) .*"
+)
+
+
+def test_the_demonstration_adds_up() -> None:
+    (block,) = (block for block in blocks("text") if "what the formula says" in block.text)
+    lines = [match for line in block.text.splitlines() if (match := DEMONSTRATED.fullmatch(line))]
+
+    assert f"All {len(lines)} picks" in block.text
+    for line in lines:
+        score = int(line["priority"]) + int(line["affinity"]) + float(line["aging"])
+        assert float(line["score"]) == pytest.approx(score, abs=0.11), line[0]
+        assert float(line["recorded"]) == pytest.approx(score, abs=0.11), line[0]
+        assert float(line["aging"]) == pytest.approx(float(line["waited"]) / 0.1, abs=0.11), line[0]
+
+
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1, "": 1}
+
+
+def quantities(text: str) -> list[float]:
+    """The numbers of a text, in bytes and seconds."""
+    return [int(number) * UNITS[unit] for number, unit in re.findall(r"\b([0-9]+) ?([KMG]iB|s\b|)", text)]
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    (table,) = tables(section("docs/operations.md", "Limits"))
+    told = {row["what"]: quantities(row["limit"]) for row in table}
+    limits = Limits()
+
+    assert told["head of a request"] == [limits.head_bytes]
+    assert told["time for a head"] == [limits.head_seconds]
+    assert told["body of a request"] == [limits.body_bytes]
+    assert told["time without a byte of a body"] == [limits.body_seconds]
+    assert told["idle connection"] == [limits.idle_seconds]
+    assert told["head of an upstream's response"] == [MAX_HEAD_BYTES]
+    assert told["answer held for a client that reads slowly"] == [HIGH_WATER_BYTES]
+    assert told["messages for a reader of `/api/events"] == [MOST_MESSAGES, MOST_BYTES]
+    assert told["log kept in memory"] == [HISTORY_BYTES]
+    assert told["rows that wait for a failing disk"] == [MOST_WAITING]
+    assert told["answer that is metered"] == [LARGEST_BODY, LONGEST_LINE]

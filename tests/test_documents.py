@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
+from io import StringIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,11 +16,19 @@ import pytest
 
 from llamaswap import cli, tap
 from llamaswap.calls.priority import ALIASES, HEADER
+from llamaswap.config.launch import launch_of
 from llamaswap.config.load import load_text
 from llamaswap.config.model import Config, ModelConfig, SerialSettings, Timeouts
 from llamaswap.listening import endpoints_of
-from llamaswap.scheduling.vocabulary import Band, band_of
-from llamaswap.telemetry import metrics
+from llamaswap.scheduling.vocabulary import Band, BandView, QueueView, band_of
+from llamaswap.telemetry import messages
+from llamaswap.telemetry.gpu import GpuSample
+from llamaswap.telemetry.host import HostSample, Traffic
+from llamaswap.telemetry.metrics import Metrics
+from llamaswap.telemetry.resources import Resources
+from llamaswap.telemetry.sampler import Sample
+from llamaswap.tools.commands import COMMANDS, _parse, run
+from llamaswap.web.accesslog import LINE
 from llamaswap.web.routes import Match, find_route
 from support.documents import (
     DOCUMENTS,
@@ -36,6 +45,8 @@ from support.documents import (
 
 PRIORITY = "docs/request-priority.md"
 
+EMPTY = QueueView(bands={band: BandView(depth=0, oldest_wait=0.0) for band in Band}, jobs=())
+
 
 # --- what a reader types -----------------------------------------------------------------------------------
 
@@ -50,6 +61,7 @@ def test_a_command_in_a_document_can_be_typed(document: str, command: str) -> No
         "twistd": check_twistd,
         "curl": check_curl,
         "install": check_install,
+        "python": check_python,
     }.get(name)
     if check is None:
         assert name in {"python3", "pip", "systemd-sysusers", "systemctl", "journalctl"}, command
@@ -68,11 +80,18 @@ def check_make(words: list[str]) -> None:
 
 
 def check_llama_swap(words: list[str]) -> None:
+    if words[0] in COMMANDS:
+        _parse(words)
+        return
     flags = cli.parse_flags(words)
 
-    assert flags.config is not None
+    assert flags.value("config")
     for address in flags.listen:
         endpoints_of(address, dual_stack=True)
+
+
+def check_python(words: list[str]) -> None:
+    assert (ROOT / words[0]).is_file()
 
 
 def check_twistd(words: list[str]) -> None:
@@ -108,7 +127,7 @@ def test_every_make_target_that_a_document_names_exists() -> None:
 
 
 def test_the_usage_text_names_every_flag_that_takes_a_value() -> None:
-    for name in cli.VALUES:
+    for name in (*cli.VALUES, "watch-config"):
         assert f"-{name} " in cli.USAGE
         assert f"--{name}" in tap.Options().getUsage()
 
@@ -134,6 +153,37 @@ def test_the_configuration_of_the_readme_keeps_the_embedder_beside_one_large_mod
     assert groups["always"].persistent
     assert not groups["always"].exclusive
     assert config.preload == ("embedder",)
+
+
+def readme_config(folder: Path, **misspelt: str) -> Path:
+    """Write the configuration of the README where its store can be opened, with some words replaced."""
+    (block,) = (block for block in blocks("yaml") if block.document == "README.md")
+    text = block.text.replace("/var/lib/llamaswap", str(folder))
+    for word, wrong in misspelt.items():
+        assert word in text
+        text = text.replace(word, wrong, 1)
+    file = folder / "config.yaml"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_what_validate_says_in_the_readme_is_what_it_says(tmp_path: Path) -> None:
+    (shown,) = (block.text for block in blocks("text") if "can't be used" in block.text)
+    file, out = readme_config(tmp_path, aliases="alias", **{"ttl: 1800": "ttl: soon"}), StringIO()
+
+    assert run(["validate", str(file)], out, out, {}) == 1
+    assert out.getvalue().replace(str(file), "/etc/llamaswap/config.yaml") == shown
+
+
+def test_what_explain_says_in_the_documents_is_what_it_says(tmp_path: Path) -> None:
+    (shown,) = (block.text for block in blocks("text") if block.text.startswith("qwen3\n"))
+    out = StringIO()
+
+    assert (
+        run(["explain", str(readme_config(tmp_path)), "qwen3", "--running", "coder,embedder"], out, out, {})
+        == 0
+    )
+    assert out.getvalue() == shown
 
 
 def test_the_settings_that_are_documented_as_defaults_are_the_defaults() -> None:
@@ -175,15 +225,33 @@ def test_a_link_leads_somewhere(document: str) -> None:
 
 
 def test_the_metrics_in_the_documents_are_those_of_the_code() -> None:
-    source = Path(metrics.__file__).read_text("utf-8")
-    exported = set(re.findall(r'"(llamaswap_[a-z_]+)"', source))
-    (table,) = tables(section("docs/operations.md", "Metrics"))
+    exported = exported_metrics()
+    listed = [row["metric"] for table in tables(section("docs/operations.md", "Metrics")) for row in table]
 
-    assert {row["metric"] for row in table} == exported
+    assert sorted(listed) == sorted(exported)
     for document in DOCUMENTS:
         for name in re.findall(r"\bllamaswap_[a-z_]+", read(document)):
             if name != "llamaswap_plugin":
                 assert re.sub(r"_(bucket|sum|count)$", "", name) in exported, f"{name} in {document}"
+
+
+def exported_metrics() -> set[str]:
+    """The names of all families, with everything to show that a machine can have."""
+    traffic = (Traffic(name="eth0", received_bytes=1, sent_bytes=1),)
+    gpu = GpuSample(id=0, name="", uuid="")
+    host = HostSample(
+        cpu_percent=(0.0,),
+        memory_total_mib=1,
+        memory_used_mib=1,
+        memory_free_mib=0,
+        swap_total_mib=0,
+        swap_used_mib=0,
+        load=(0.0, 0.0, 0.0),
+        traffic=traffic,
+    )
+    counted = Metrics(lambda: EMPTY, dict[str, str], ())
+    counted.watch(Resources(lambda: Sample(at_us=0, host=host, gpus=(gpu,))))
+    return set(re.findall(r"^# TYPE (\S+) ", counted.render().decode(), re.MULTILINE))
 
 
 def test_the_aliases_and_bands_in_the_documents_are_those_of_the_code() -> None:
@@ -200,18 +268,23 @@ def test_the_aliases_and_bands_in_the_documents_are_those_of_the_code() -> None:
 
 def test_what_the_readme_says_is_not_acted_on_is_what_the_code_does_not_read() -> None:
     (table,) = tables(section("README.md", "What it does not do"))
-    listed = {snake(row["key"].rpartition(".")[2]) for row in table}
+    unread_limits = {f"timeouts.{name}" for name in unread_timeouts()}
 
-    unread = {"ui" if name == "session_headers" else name for name in unread_fields()}
-    assert listed - {"timeouts"} == unread, "write what has changed into the table of README.md"
+    assert {snake(row["key"]) for row in table} == unread_fields() | unread_limits, (
+        "change the table in README.md"
+    )
 
 
-def test_of_the_timeouts_only_one_is_read() -> None:
-    read_names = attributes_outside("config")
+def unread_timeouts() -> set[str]:
+    """The timeouts that are read neither for models nor for peers; the same for both."""
+    every = {field.name for field in fields(Timeouts)}
+    read_for = [
+        set(re.findall(r"\b(?:timeouts|limits)\.([a-z_]+)", read(f"llamaswap/proxying/{module}.py")))
+        for module in ("local", "peer")
+    ]
 
-    assert {field.name for field in fields(Timeouts)} & read_names == {"response_header", "connect"}
-    # The name `connect` is Twisted's, too; nothing reads the setting.
-    assert not any(re.search(r"timeouts\.connect\b", text) for text in sources("config"))
+    assert read_for[0] == read_for[1]
+    return every - read_for[0]
 
 
 USED_WHILE_READING = frozenset(
@@ -221,25 +294,25 @@ USED_WHILE_READING = frozenset(
 
 
 def unread_fields() -> set[str]:
-    """The fields of the configuration that no module outside `config` reads."""
+    """The fields of the configuration that nobody reads but the reader, and the tools that print them."""
     named = {field.name for owner in (Config, ModelConfig) for field in fields(owner)}
-    return named - attributes_outside("config") - USED_WHILE_READING
+    return named - attributes_outside("config", "tools") - USED_WHILE_READING
 
 
-def attributes_outside(package: str) -> set[str]:
-    """Every attribute that a module outside a package reads."""
+def attributes_outside(*packages: str) -> set[str]:
+    """Every attribute that a module outside these packages reads."""
     return {
         node.attr
-        for text in sources(package)
+        for text in sources(*packages)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
     }
 
 
-def sources(without: str) -> Iterator[str]:
-    """The text of every module outside a package."""
+def sources(*without: str) -> Iterator[str]:
+    """The text of every module outside these packages."""
     for path in sorted((ROOT / "llamaswap").rglob("*.py")):
-        if path.parent.name != without:
+        if path.parent.name not in without:
             yield path.read_text("utf-8")
 
 
@@ -281,7 +354,36 @@ def test_a_file_that_a_document_names_exists(document: str) -> None:
 
 @pytest.mark.parametrize("block", blocks("text"), ids=lambda block: block.document)
 def test_a_line_of_the_log_that_a_document_shows_is_one_that_the_code_writes(block: Block) -> None:
-    code = "".join(sources(without=""))
+    code = "".join(sources())
+    access = re.compile(re.sub(r"\\{[a-z_]+\\}", ".+", re.escape(LINE)))
 
-    for event in re.findall(r"^\[[A-Z]+\] ([a-z]+\.[a-z_]+) ", block.text, re.MULTILINE):
-        assert f'"{event} ' in code, f"nothing logs {event}"
+    for line in re.findall(r"^\[[A-Z]+\] (.*)$", block.text, re.MULTILINE):
+        event = re.match(r"([a-z]+\.[a-z_]+)( [a-z]+=)?", line)
+        if event is not None:
+            assert f'"{event[0]}' in code or f'"{event[1]} ' in code or f'"{event[1]}"' in code, line
+        else:
+            assert access.fullmatch(line), line
+
+
+def test_every_event_that_an_operator_should_act_on_is_one_that_the_code_logs() -> None:
+    code = "".join(sources())
+    (table,) = tables(section("docs/operations.md", "Logs"))
+    events = [name for row in table for name in re.findall(r"[a-z]+\.[a-z_]+", row["event"])]
+
+    assert len(events) >= 10
+    for event in events:
+        assert re.search(rf'"{event}[ "]', code), f"nothing logs {event}"
+
+
+def test_the_events_that_the_documents_list_are_those_of_the_stream() -> None:
+    (table,) = tables(section("docs/operations.md", "Events"))
+    types = {value for name, value in vars(messages).items() if name.isupper()}
+
+    assert {row["type"] for row in table} == types
+
+
+def test_the_settings_that_restart_a_model_are_those_that_the_documents_name() -> None:
+    (table,) = tables(section("docs/operations.md", "Reloading"))
+    (changed,) = (row["what has changed"] for row in table if "cmd" in row["what has changed"])
+
+    assert set(re.findall(r"[a-zA-Z]+", changed)) == set(launch_of(ModelConfig(id="a")))

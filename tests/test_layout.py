@@ -18,6 +18,8 @@ UNTESTED = {
 
 NOT_OF_A_MODULE = {
     "config/test_edge_cases.py": "of whole files",
+    "config/test_field_cases.py": "of whole files",
+    "scheduling/test_fairness.py": "of every scheduler",
     "scheduling/test_handover.py": "of any two schedulers",
     "scheduling/test_scheduler_contract.py": "of every scheduler",
     "test_documented_numbers.py": "of the documents",

@@ -61,6 +61,9 @@ def test_the_service_manager_is_told_that_we_serve_and_that_we_stop(rigs: Rigs, 
         rig = rigs(environ={"NOTIFY_SOCKET": str(tmp_path / "notify")})
 
         rig.start()
+        rig.reactor.advance(
+            0
+        )  # not before the reactor runs, or a signal to stop would find nobody to heed it
         assert manager.recv(4096).startswith(b"READY=1\n")
         rig.stop()
         assert manager.recv(4096).startswith(b"STOPPING=1\n")

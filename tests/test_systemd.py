@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from llamaswap import tap
 from llamaswap.activity.journal import PATIENCE
 from llamaswap.processes.child import BACKSTOP, REAPING
 from llamaswap.service import LEAST_CHILD_GRACE, STOP_BUDGET
+from llamaswap.tools.commands import run
 from support.documents import ROOT, read
 from twisted.plugins import llamaswap_plugin
 
 UNIT = "systemd/llamaswap.service"
 SYSUSERS = "etc/llamaswap.sysusers"
 PROGRAM = "/opt/llamaswap/bin/twistd"
+LOOK = "/opt/llamaswap/bin/llama-swap"
 LARGEST_EXPOSURE = "20"  # tenths, as `--threshold` takes them; 0 is perfect, 100 is open
 
 Settings = dict[str, list[str]]
@@ -45,8 +48,9 @@ def the(key: str) -> str:
 def runnable_copy(folder: Path) -> Path:
     """Write the unit with a program that exists everywhere in place of ours."""
     assert read(UNIT).count(PROGRAM) == 1
+    assert read(UNIT).count(LOOK) == 1
     copy = folder / "llamaswap.service"
-    copy.write_text(read(UNIT).replace(PROGRAM, "/bin/true"), "utf-8")
+    copy.write_text(read(UNIT).replace(PROGRAM, "/bin/true").replace(LOOK, "/bin/true"), "utf-8")
     return copy
 
 
@@ -97,8 +101,8 @@ def test_its_command_line_is_one_that_twistd_takes(tmp_path: Path) -> None:
     assert own == ["--nodaemon", "--pidfile="]
     assert llamaswap_plugin.llamaswap.tapname == "llamaswap"
     assert options.addresses == ["127.0.0.1:8080"]
-    assert options.config is not None
-    assert list(options.config.models) == ["a"]
+    assert options.plan is not None
+    assert list(options.plan.config.models) == ["a"]
 
 
 def test_systemd_waits_longer_than_a_stop_can_take() -> None:
@@ -117,7 +121,7 @@ def test_it_is_started_again_when_it_fails_but_not_for_ever() -> None:
     assert settings("Unit")["StartLimitBurst"] == ["5"]
 
 
-def test_it_says_itself_when_it_is_ready() -> None:
+def test_it_says_itself_when_it_is_ready_also_to_a_systemd_that_knows_no_notify_reload() -> None:
     assert the("Type") == "notify"
 
 
@@ -129,8 +133,19 @@ def test_gpus_can_be_reached() -> None:
         assert closed not in settings("Service"), f"{closed} would keep GPU drivers from working"
 
 
-def test_there_is_no_reload_to_promise() -> None:
-    assert "ExecReload" not in settings("Service")
+def test_a_reload_looks_at_the_configuration_before_it_tells_the_daemon(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    look, tell = settings("Service")["ExecReload"]
+    program, *words = look.replace("%E/llamaswap/config.yaml", str(config)).split()
+    assert program == LOOK
+    out = StringIO()
+
+    config.write_text("models: {a: {cmd: 'server ${PORT}'}}\n", "utf-8")
+    assert run(words, out, out, {}) == 0
+    config.write_text("models: {a: {cmd: 'server ${PORT}', ttl: soon}}\n", "utf-8")
+    assert run(words, out, out, {}) == 1
+
+    assert tell == "/bin/kill -HUP $MAINPID"
 
 
 def test_the_user_of_the_service_is_the_one_that_is_made() -> None:

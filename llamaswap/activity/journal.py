@@ -82,6 +82,7 @@ class Journal:
         self._failing = False
         self._ended = False
         self._closing: Deferred[None] | None = None
+        self._heir: Journal | None = None
 
     @property
     def waiting(self) -> int:
@@ -112,6 +113,9 @@ class Journal:
         Args:
             stored: called with the row's id once it can be read; never for a row that is lost.
         """
+        if self._heir is not None:
+            self._heir.write(activity, stored)
+            return
         if self._ended:
             return
         self._waiting.append((activity, stored))
@@ -135,6 +139,22 @@ class Journal:
             self._closing.addErrback(self._mishap)
         return _follow(self._closing)
 
+    def hand_over(self, heir: Journal) -> Deferred[None]:
+        """Close as `close` does; `heir`, another store's journal, gets what waits and what still comes.
+
+        Rows that are being written stay here, and nobody is told their ids: in the other store they mean
+        nothing.
+        """
+        self._heir = heir
+        waiting = tuple(self._waiting)
+        self._waiting.clear()
+        self._pass_on(waiting)
+        return self.close()
+
+    def _pass_on(self, entries: tuple[_Entry, ...]) -> None:
+        for entry in entries:
+            self.write(*entry)
+
     def _write_on(self) -> None:
         """Start writing unless that goes on already, or has to wait."""
         if self._store is None or self._pool is None or self._writing is not None or self._retry is not None:
@@ -153,6 +173,8 @@ class Journal:
                 self._put_back(batch, error)
                 return
             self._works_again()
+            if self._heir is not None:
+                continue
             for row_id, (_, stored) in zip(ids, batch, strict=True):
                 if stored is not None:
                     stored(row_id)
@@ -164,6 +186,9 @@ class Journal:
             self._write_on()
 
     def _put_back(self, batch: tuple[_Entry, ...], error: Exception) -> None:
+        if self._heir is not None:
+            self._pass_on(batch)
+            return
         self._waiting.extendleft(reversed(batch))
         self._trim()
         if not self._failing:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import yaml
 from yaml import events
 
+from llamaswap.config.block_scalars import written_back
 from llamaswap.config.mistakes import Place
 from llamaswap.config.nodes import Alias, Entry, Mapping, Node, Plain, Scalar, Sequence
 from llamaswap.config.scalars import STANDARD, WrongTag, resolve, resolve_tagged, tag_of
@@ -34,6 +35,7 @@ Locate: TypeAlias = Callable[[int, int], Place]
 # and version numbers, broken %-escapes in tags.
 _STRAY = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # nothing that a command or an answer could carry
+_BLOCKS = ("|", ">")
 _SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 
 
@@ -159,6 +161,8 @@ class _Composer:
     def _scalar(self, event: events.ScalarEvent, place: Place) -> Scalar:
         text = event.value
         _check_usable(text, place)
+        if event.style in _BLOCKS:
+            text = written_back(text, folded=event.style == ">")
         if event.style == '"' and self._has_escaped_slash(event):
             raise NotYaml(place, "YAML: unknown escape \\/ in double quotes")
         if event.tag and event.tag != "!":

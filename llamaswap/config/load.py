@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from llamaswap.config import source
+from llamaswap.config.block_scalars import written_out
 from llamaswap.config.document import NotYaml, compose
 from llamaswap.config.environment import substitute
 from llamaswap.config.expanding import expand
@@ -109,7 +110,7 @@ def _load(
     except (NotYaml, TooMuchText) as error:
         report.wrong(error.place, "", error.what)
         raise report.rejection() from error
-    config = _read(root, anchor_stores(merged), store_trouble, report)
+    config = _read(written_out(root), anchor_stores(merged), store_trouble, report)
     report.reject_if_wrong()
     return replace(config, models=_with_ports(config.models, given), warnings=report.warnings())
 

@@ -27,6 +27,9 @@ class UpstreamFailed(Exception):
         self.reason = reason
 
 
+_Ways = tuple[float, float, Security | None]
+
+
 class ClientReactor(IReactorTCP, IReactorTime):
     """What it takes to connect and to count time (host names also need IReactorPluggableNameResolver)."""
 
@@ -57,7 +60,25 @@ class Pool:
         self._max_idle = max_idle
         self._security = security
         self._idle: dict[Address, list[UpstreamConnection]] = {}
+        self._ways: _Ways = (connect_timeout, idle_seconds, security)
+        self._kin: dict[_Ways, Pool] = {}
         self._closed = False
+
+    def like(self, *, connect_timeout: float, idle_seconds: float, security: Security | None) -> Pool:
+        """The pool with these ways that forgets and closes with this one; itself where they are its own."""
+        ways = (connect_timeout, idle_seconds, security)
+        if ways == self._ways:
+            return self
+        pool = self._kin.get(ways)
+        if pool is None:
+            pool = self._kin[ways] = Pool(
+                self._reactor,
+                connect_timeout=connect_timeout,
+                idle_seconds=idle_seconds,
+                max_idle=0 if self._closed else self._max_idle,
+                security=security,
+            )
+        return pool
 
     def seconds(self) -> float:
         """Now, on the clock of the connections."""
@@ -115,12 +136,16 @@ class Pool:
         """Drop the idle connections to a server that has stopped."""
         for connection in self._idle.pop((host, port), ()):
             connection.abort()
+        for pool in self._kin.values():
+            pool.forget(host, port)
 
     def close(self) -> None:
         """Drop all idle connections, and keep none from now on."""
         self._closed = True
         for host, port in tuple(self._idle):
             self.forget(host, port)
+        for pool in self._kin.values():
+            pool.close()
 
 
 class _Builder(Factory):

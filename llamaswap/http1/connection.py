@@ -21,7 +21,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from typing_extensions import override
 
-from llamaswap.http1.body import Intake
+from llamaswap.http1.body import MOST_BODY_BYTES, Intake
 from llamaswap.http1.deadline import Deadline
 from llamaswap.http1.exchange import ClientGone, Exchange, Tunnel
 from llamaswap.http1.framing import Framing
@@ -46,6 +46,8 @@ class Limits:
     head_seconds: float = 30.0  # from a head's first byte to its last
     idle_seconds: float = 120.0  # between requests, and without progress of an answer being drained
     pipeline_bytes: int = 65536  # taken ahead of need, before reading is paused
+    body_bytes: int = MOST_BODY_BYTES  # of one request, framing included
+    body_seconds: float = 60.0  # for the next bytes of a body, while we are ready to take them
 
 
 class Owner(Seam):
@@ -92,6 +94,7 @@ class ServerConnection(Protocol):
         self._held = b""  # came behind the request in progress
         self._advancing = False
         self._reading_paused = False
+        self._progress_due = False  # the response is here; the client has only to take it
         self._client_host = ""
 
     # What Twisted calls.
@@ -144,6 +147,7 @@ class ServerConnection(Protocol):
     def ended(self, exchange: Exchange) -> None:
         """The response is complete: start the next request, or close."""
         self._exchange = self._task = None
+        self._progress_due = False
         if self._state is _State.TUNNEL:
             self._close()
         elif not exchange.keep_alive or self._owner.closing:
@@ -162,6 +166,11 @@ class ServerConnection(Protocol):
         self.outlet.stopProducing()
         self.transport.abortConnection()
 
+    def expect_progress(self) -> None:
+        """From now on cut a client that takes nothing of its response for long."""
+        self._progress_due = True
+        self._deadline.set(self._limits.idle_seconds)
+
     def take_over(self, tunnel: Tunnel) -> None:
         """Hand the connection's bytes to `tunnel` from now on, with those that came already."""
         self._state = _State.TUNNEL
@@ -176,12 +185,14 @@ class ServerConnection(Protocol):
         if not self._reading_paused:
             self._reading_paused = True
             self.transport.pauseProducing()
+            self._await_body()
 
     def resume_reading(self) -> None:
         """Take what the client sends, unless too much of it waits already."""
         if self._reading_paused and len(self._held) <= self._limits.pipeline_bytes:
             self._reading_paused = False
             self.transport.resumeProducing()
+        self._await_body()
 
     # What its owner calls.
 
@@ -234,7 +245,7 @@ class ServerConnection(Protocol):
 
     def _begin(self, parsed: ParsedRequest, rest: bytes) -> None:
         framing = Framing.CHUNKED if parsed.chunked else Framing.LENGTH if parsed.length else Framing.NONE
-        intake = Intake(framing, parsed.length)
+        intake = Intake(framing, parsed.length, self._limits.body_bytes)
         if rest:
             rest = intake.feed(rest)
         exchange = Exchange(
@@ -250,6 +261,7 @@ class ServerConnection(Protocol):
         self._exchange = exchange
         if rest:
             self._hold(rest)
+        self._await_body()
         task = Deferred.fromCoroutine(self._owner.handler(exchange))
         if self._exchange is exchange:
             self._task = task
@@ -267,9 +279,22 @@ class ServerConnection(Protocol):
         if rest:
             self._hold(rest)
         if intake.complete:
+            self._deadline.clear()
             exchange.body_complete()
         elif not exchange.body_awaited and intake.held_bytes > self._limits.pipeline_bytes:
             self.pause_reading()
+        else:
+            self._await_body()
+
+    def _await_body(self) -> None:
+        """Limit the time for the next bytes of a body, unless it is we who keep the client waiting."""
+        exchange = self._exchange
+        if exchange is None or exchange.intake.complete or self._state is not _State.OPEN:
+            return
+        if self._reading_paused or exchange.awaits_continue:
+            self._deadline.clear()
+        else:
+            self._deadline.set(self._limits.body_seconds)
 
     def _hold(self, data: bytes) -> None:
         """Keep what belongs to a later request; enough of it, and reading stops."""
@@ -281,6 +306,8 @@ class ServerConnection(Protocol):
         """The client has taken some of what waited for it."""
         exchange = self._exchange
         if exchange is not None:
+            if self._progress_due:
+                self._deadline.set(self._limits.idle_seconds)
             if exchange.on_drain is not None:
                 exchange.on_drain()
         elif self._state is _State.OPEN:
@@ -365,7 +392,12 @@ class ServerConnection(Protocol):
         self.outlet.close()
 
     def _expired(self) -> None:
-        if self._state is _State.CLOSING or self.outlet.buffered:
+        exchange = self._exchange
+        if self._state is _State.OPEN and exchange is not None and not self._progress_due:
+            # The rest of a body that was answered without it is nobody's loss.
+            if not exchange.started:
+                self._give_up(exchange, Malformed("request body timed out", 408))
+        elif self._state is _State.CLOSING or self.outlet.buffered:
             self.abort()
         elif self._heads.begun:
             self._refuse(Malformed("request head timed out", 408))

@@ -52,6 +52,9 @@ class Line(Protocol):
     def abort(self) -> None:
         """Cut the connection, whatever is still on its way."""
 
+    def expect_progress(self) -> None:
+        """From now on cut a client that takes nothing of its response for long."""
+
     def take_over(self, tunnel: Tunnel) -> None:
         """From now on the connection carries the tunnel's bytes."""
 
@@ -98,7 +101,7 @@ class Exchange:
         self.finished = False  # the response is complete, or was cut
         self.gone = False  # the client left before the response was complete
         self.intake = intake
-        self.on_drain: Callable[[], None] | None = None  # called when `buffered` has shrunk
+        self.on_drain: Callable[[], object] | None = None  # called when `buffered` has shrunk
         self.on_end: Callable[[], None] | None = None  # called once, when the response is over or lost
         self._line = line
         self._keep_alive = keep_alive
@@ -120,7 +123,7 @@ class Exchange:
         if not self.intake.complete:
             if self.gone:
                 raise ClientGone
-            if self._continue_due and not self.intake.held_bytes and not self.started:
+            if self.awaits_continue and not self.started:
                 self._line.outlet.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._continue_due = False
             self._waiting = Deferred(_client_gone)
@@ -224,6 +227,17 @@ class Exchange:
             if not self.gone:
                 self._line.ended(self)
 
+    def answer_rest(self, write_more: Callable[[], object]) -> None:
+        """Nothing but the client's pace keeps the response from its end any more.
+
+        Args:
+            write_more: called whenever the client has taken something, until `finish`;
+                a client that takes nothing for long is cut.
+        """
+        if not self.gone and not self.finished:
+            self.on_drain = write_more
+            self._line.expect_progress()
+
     def abort(self) -> None:
         """Cut the connection, so that nothing sent so far looks complete."""
         if not self.finished:
@@ -280,6 +294,11 @@ class Exchange:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.errback(ClientGone())
+
+    @property
+    def awaits_continue(self) -> bool:
+        """Whether the client holds its body back until it is told to go ahead."""
+        return self._continue_due and not self.intake.held_bytes
 
     @property
     def body_awaited(self) -> bool:

@@ -158,8 +158,9 @@ class TransportOutlet(Outlet):
     def write(self, data: bytes) -> None:
         if self._closing:
             return
-        if self._paused or self._backlog:
+        if self._paused or self._backlog or len(data) > HANDOVER_BYTES:
             self._queue(data)
+            self._pump()
         else:
             self._transport.write(data)
 
@@ -170,13 +171,20 @@ class TransportOutlet(Outlet):
     def resumeProducing(self) -> None:
         """The transport has room."""
         self._paused = False
-        while self._backlog and not self._paused:
-            piece = self._backlog.popleft()
-            self.buffered -= len(piece)
-            self._transport.write(bytes(piece))
+        self._pump()
         if self._closing and not self._backlog:
             self._close_now()
         self._drained()
+
+    def _pump(self) -> None:
+        """Hand on while there is room, a little at a time: the transport would copy all that it gets."""
+        while self._backlog and not self._paused:
+            piece = memoryview(self._backlog.popleft())
+            if len(piece) > HANDOVER_BYTES:
+                self._backlog.appendleft(piece[HANDOVER_BYTES:])
+                piece = piece[:HANDOVER_BYTES]
+            self.buffered -= len(piece)
+            self._transport.write(bytes(piece))
 
     @override
     def _close_now(self) -> None:

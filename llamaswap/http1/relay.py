@@ -1,13 +1,13 @@
-"""One exchange answered by an upstream, byte for byte.
+"""One exchange answered by an upstream.
 
-Knows how a response crosses from one connection to the other, at whose pace,
-and what becomes of it when either side leaves.  Does not know what is asked,
-or why this upstream.
+Knows at whose pace a response crosses from one connection to the other, and
+what becomes of it when either side leaves.  What the client gets of it is the
+delivery's part; what is asked, or why this upstream, is not known here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -15,16 +15,10 @@ from typing import Protocol
 from twisted.internet.defer import CancelledError, Deferred
 
 from llamaswap.http1.client import Pool, UpstreamFailed
-from llamaswap.http1.crossing import Crossing, cross, replaced
+from llamaswap.http1.delivery import AddHeaders, Delivery
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing, Sink
-from llamaswap.http1.heads import (
-    ResponseHead,
-    end_to_end,
-    format_response,
-    upgrade_headers,
-    usual_reason,
-)
+from llamaswap.http1.heads import ResponseHead, end_to_end, format_response
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.tunnel import ClientToUpstream
@@ -47,21 +41,18 @@ class Outcome:
 
     ended: Ended
     head: ResponseHead
-    body_bytes: int  # decoded, as far as they were read from the upstream
+    body_bytes: int  # without framing, as far as they were read from the upstream
     first_byte: float | None  # reactor.seconds() when the response head was here
 
 
 class Observer(Protocol):
-    """Sees a response in passing; chunk framing is not shown."""
+    """Sees a response in passing, as the upstream coded it; chunk framing is not shown."""
 
     def head(self, head: ResponseHead) -> None:
         """The final head, as the upstream sent it."""
 
     def data(self, data: bytes) -> None:
-        """Some of the decoded body; never empty."""
-
-
-AddHeaders = Callable[[ResponseHead], Iterable[tuple[bytes, bytes]]]
+        """Some of the body; never empty."""
 
 
 async def relay(
@@ -79,7 +70,9 @@ async def relay(
     drain: bool = False,
     into: ResponseStream | None = None,
 ) -> Outcome:
-    """Send `request` and hand the response to the exchange's client as it comes.
+    """Send `request` and hand the response to the exchange's client as it comes, byte for byte.
+
+    Only a gzip or deflate coding is undone for a client that did not say that it takes it.
 
     Returns when the upstream's response has ended; the client may still be
     reading the rest. Cancelling aborts the upstream connection.
@@ -91,7 +84,7 @@ async def relay(
         header_timeout: seconds until the response head must be here; 0 waits for ever.
         high_water: bytes buffered for a slow client before the upstream is held back.
         drain: after the client has left, read on and discard until the upstream ends.
-        into: a response that has begun already; it gets the decoded body, and its end. The
+        into: a response that has begun already; it gets the bare body, and its end. The
             upstream's own head is lost, so the request must not allow a Content-Encoding.
 
     Raises:
@@ -100,7 +93,8 @@ async def relay(
     """
     if exchange.gone:
         raise CancelledError
-    run = _Relay(exchange, into, method, observer, add_headers, high_water, drain, pool.seconds)
+    delivery = Delivery(exchange, into, add_headers, high_water)
+    run = _Relay(exchange, delivery, method, observer, high_water, drain, pool.seconds)
     connection = pool.take(host, port)
     if connection is not None:
         try:
@@ -115,21 +109,18 @@ class _Stale(Exception):
 
 
 class _Relay:
-    """The receiver of one response, and its way to the client."""
+    """The receiver of one response."""
 
     __slots__ = (
-        "_add_headers",
         "_clock",
         "_connection",
-        "_crossing",
+        "_delivery",
         "_done",
         "_drain",
         "_exchange",
         "_first_byte",
         "_head",
-        "_held",
         "_high_water",
-        "_into",
         "_method",
         "_observer",
         "_size",
@@ -139,19 +130,17 @@ class _Relay:
     def __init__(
         self,
         exchange: Exchange,
-        into: ResponseStream | None,
+        delivery: Delivery,
         method: bytes,
         observer: Observer | None,
-        add_headers: AddHeaders | None,
         high_water: int,
         drain: bool,
         clock: Callable[[], float],
     ) -> None:
         self._exchange = exchange
-        self._into = into
+        self._delivery = delivery
         self._method = method
         self._observer = observer
-        self._add_headers = add_headers
         self._high_water = high_water
         self._drain = drain
         self._clock = clock
@@ -159,9 +148,6 @@ class _Relay:
         self._done: Deferred[Ended] | None = None
         self._head: ResponseHead | None = None
         self._first_byte: float | None = None
-        self._held = b""  # the client's head, waiting to leave with the first body bytes
-        # A response under way has a framing of its own; what it needs is the bare body.
-        self._crossing = Crossing.AS_THEY_CAME if into is None else Crossing.DECHUNKED
         self._tunnel: ClientToUpstream | None = None
         self._size = 0
 
@@ -190,47 +176,32 @@ class _Relay:
         self._exchange.interim(format_response(head.status, end_to_end(head.headers), reason=head.reason))
 
     def head(self, head: ResponseHead, framing: Framing, *, more: bool) -> Sink | None:
-        """Send the client its head, or keep it for a moment when body bytes are at hand."""
-        self._check(head)
+        """Let the client have its head."""
+        delivery, observer = self._delivery, self._observer
+        delivery.begin(head, framing, more=more)
         self._head = head
         self._first_byte = self._clock()
-        observer = self._observer
         if observer is not None:
             observer.head(head)
-        if self._into is None and not self._exchange.gone:
-            self._held = self._client_head(head, framing)
-            if not more:
-                self._flush_head()
-            if head.status == 101:
-                self._upgrade()
-        if self._crossing is Crossing.DECHUNKED:
-            return self._decoded
+        if head.status == 101 and not self._exchange.gone:
+            self._upgrade()
+        if delivery.bare:
+            return self._bare_data
         return None if observer is None else observer.data
 
     def data(self, data: bytes) -> None:
         """Hand body bytes on as they came."""
-        exchange = self._exchange
-        if self._crossing is not Crossing.AS_THEY_CAME:
-            self._write_changed(data)
-        elif self._held:
-            held, self._held = self._held, b""
-            exchange.write_all((held, data))
-        else:
-            exchange.write(data)
-        if exchange.buffered > self._high_water and self._connection is not None:
+        self._delivery.data(data)
+        if self._delivery.behind and self._connection is not None:
             self._connection.pause_reading()
 
     def ended(self, size: int) -> None:
         """The upstream is done, whether or not the client has everything yet."""
-        exchange = self._exchange
         self._count(size)
-        self._flush_head()
-        if self._crossing is Crossing.ENCHUNKED:
-            exchange.write(b"0\r\n\r\n")
-        gone = exchange.gone
+        gone = self._exchange.gone
         self._let_go()
-        (self._into or exchange).finish()
-        self._fire(Ended.CLIENT_LEFT if gone else Ended.COMPLETE)
+        good = self._delivery.end()
+        self._fire(Ended.CLIENT_LEFT if gone else Ended.COMPLETE if good else Ended.UPSTREAM_DIED)
 
     def failed(self, reason: str, size: int) -> None:
         """The upstream died, or never came to life."""
@@ -240,7 +211,7 @@ class _Relay:
         if self._exchange.gone:
             self._fire(Ended.CLIENT_LEFT)
         elif self._head is not None:
-            (self._into or self._exchange).abort()
+            self._delivery.abort()
             self._fire(Ended.UPSTREAM_DIED)
         elif self._done is not None:
             stale = connection is not None and connection.stale
@@ -253,50 +224,22 @@ class _Relay:
 
     # The client's side.
 
-    def _check(self, head: ResponseHead) -> None:
-        """Refuse a head whose body would mean nothing to the client."""
-        into = self._into is not None
-        if head.status == 101 and (into or not upgrade_headers(self._exchange.head.headers)):
-            raise Malformed("101 for a request that asked for no upgrade")
-        if into and (head.get(b"content-encoding") or b"identity").lower() != b"identity":
-            raise Malformed("encoded, for a request that allowed no encoding")
-
-    def _count(self, size: int) -> None:
-        self._size = size
-        if self._into is None:  # a stream counts for itself
-            self._exchange.body_bytes = size
-
-    def _client_head(self, head: ResponseHead, framing: Framing) -> bytes:
-        exchange = self._exchange
-        fields, self._crossing = cross(head, framing, modern=exchange.head.version == (1, 1))
-        if self._add_headers is not None:
-            fields = replaced(fields, self._add_headers(head))
-        # The usual phrase, as Go's proxy writes it; a status that nobody knows keeps its own.
-        reason = usual_reason(head.status) or head.reason
-        return exchange.begin(head.status, fields, reason=reason, close=self._crossing.closes)
-
-    def _flush_head(self) -> None:
-        if self._held:
-            held, self._held = self._held, b""
-            self._exchange.write(held)
-
-    def _write_changed(self, data: bytes) -> None:
-        self._flush_head()
-        if self._crossing is Crossing.ENCHUNKED:
-            self._exchange.write(b"%x\r\n%b\r\n" % (len(data), data))
-        elif self._crossing is Crossing.UNTIL_CLOSE:
-            self._exchange.write(data)
-
-    def _decoded(self, data: bytes) -> None:
-        """Decoded bytes, for a client that knows no chunks or a response that makes its own."""
-        self._flush_head()
-        (self._into or self._exchange).write(data)
+    def _bare_data(self, data: bytes) -> None:
+        self._delivery.bare_data(data)
         if self._observer is not None:
             self._observer.data(data)
 
     def _client_drained(self) -> None:
-        if self._connection is not None and self._exchange.buffered <= self._high_water // 2:
-            self._connection.resume_reading()
+        connection = self._connection
+        if connection is None or self._exchange.buffered > self._high_water // 2:
+            return
+        try:
+            self._delivery.catch_up()
+        except Malformed as error:
+            connection.fail(f"malformed response: {error.reason}")
+            return
+        if not self._delivery.behind:
+            connection.resume_reading()
 
     def _upgrade(self) -> None:
         assert self._connection is not None
@@ -304,6 +247,10 @@ class _Relay:
         self._exchange.take_over(self._tunnel)
 
     # Ends.
+
+    def _count(self, size: int) -> None:
+        self._size = size
+        self._delivery.count(size)
 
     def _let_go(self) -> None:
         self._connection = None
@@ -329,7 +276,7 @@ class _Relay:
         self._let_go()
         self._done = None
         if self._exchange.started:  # otherwise whoever cancelled may still say why
-            (self._into or self._exchange).abort()
+            self._delivery.abort()
         if self._head is not None:
             done.callback(Ended.CLIENT_LEFT)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from email.utils import formatdate
 
-from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.interfaces import IAddress, IProtocolNegotiationFactory, IReactorTime
 from twisted.internet.protocol import Factory
 from typing_extensions import override
+from zope.interface import implementer
 
 from llamaswap.http1.body import Body
 from llamaswap.http1.connection import Handler, Limits, ServerConnection
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 
+@implementer(IProtocolNegotiationFactory)
 class ServerFactory(Factory):
     """Builds the connections of one listening port and knows which are open."""
 
@@ -63,6 +65,10 @@ class ServerFactory(Factory):
     @override
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection:
         return ServerConnection(self)
+
+    def acceptableProtocols(self) -> list[bytes]:
+        """What a TLS client is offered when it asks (ALPN): nothing else is spoken here."""
+        return [b"http/1.1"]
 
     @property
     def connections(self) -> int:

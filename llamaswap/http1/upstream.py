@@ -135,6 +135,14 @@ class UpstreamConnection(Protocol):
         self.outlet.stopProducing()
         self.transport.abortConnection()
 
+    def fail(self, reason: str) -> None:
+        """Cut the connection, because nothing good can come of the response in progress."""
+        receiver = self._receiver
+        size = 0 if self._reader is None else self._reader.size
+        self.abort()
+        if receiver is not None:
+            receiver.failed(reason, size)
+
     def close(self) -> None:
         """Close the connection once everything is out; the receiver hears nothing more."""
         self._receiver = None
@@ -184,7 +192,7 @@ class UpstreamConnection(Protocol):
             else:
                 self._take_body(receiver, self._reader, data)
         except Malformed as error:
-            self._fail(f"malformed response: {error.reason}")
+            self.fail(f"malformed response: {error.reason}")
 
     @override
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -263,13 +271,6 @@ class UpstreamConnection(Protocol):
         # Last, because the connection may be sending the next request before this returns.
         receiver.ended(size)
 
-    def _fail(self, reason: str) -> None:
-        receiver = self._receiver
-        size = 0 if self._reader is None else self._reader.size
-        self.abort()
-        if receiver is not None:
-            receiver.failed(reason, size)
-
     def _drained(self) -> None:
         if self._receiver is not None:
             self._receiver.drained()
@@ -279,7 +280,7 @@ class UpstreamConnection(Protocol):
             self._home.remove(self)
             self.abort()
         else:
-            self._fail("timed out waiting for the response head")
+            self.fail("timed out waiting for the response head")
 
 
 UNKNOWN = -1

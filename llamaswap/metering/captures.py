@@ -46,6 +46,16 @@ class Captures:
         """Bytes that one recording may hold; more would hardly fit when compressed."""
         return min(RAW_PER_COMPRESSED * self._capacity, LARGEST_RAW)
 
+    def resize(self, capacity_bytes: int) -> None:
+        """Hold this much from now on; the oldest captures give way at once."""
+        self._capacity = max(0, capacity_bytes)
+        self._trim()
+
+    def clear(self) -> None:
+        """Forget all of them: their rows are no longer to be seen."""
+        self._packed.clear()
+        self.held_bytes = 0
+
     def keep(self, row_id: int, capture: Capture) -> bool:
         """Compress and keep; False when it alone is larger than the store."""
         packed = pack(capture, self._capacity)
@@ -54,8 +64,7 @@ class Captures:
         self._forget(row_id)
         self._packed[row_id] = packed
         self.held_bytes += len(packed)
-        while self.held_bytes > self._capacity:
-            self._forget(next(iter(self._packed)))
+        self._trim()
         return True
 
     def __contains__(self, row_id: int) -> bool:
@@ -66,6 +75,10 @@ class Captures:
         """Return what `GET /api/captures/{id}` answers, or None."""
         packed = self._packed.get(row_id)
         return None if packed is None else {"id": row_id, **unpack(packed)}
+
+    def _trim(self) -> None:
+        while self.held_bytes > self._capacity:
+            self._forget(next(iter(self._packed)))
 
     def _forget(self, row_id: int) -> None:
         self.held_bytes -= len(self._packed.pop(row_id, b""))

@@ -125,16 +125,27 @@ class ModelServer:
         """Where it is in its life now."""
         return self._standing.state
 
+    @property
+    def lasting(self) -> bool:
+        """Whether it is ready and stays so."""
+        return self.state is State.READY and self._successor is None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it is ready, but another configuration replaces it as soon as its uses have ended."""
+        return self.state is State.READY and self._successor is not None
+
     def ensure_ready(self) -> Deferred[None]:
         """Have it ready: start it if need be, or join a start under way.
 
-        A start that is asked for during a stop follows it.  Cancelling the
-        Deferred takes only this waiter away.
+        A start that is asked for during a stop, or before one that another
+        configuration makes necessary, follows it.  Cancelling the Deferred
+        takes only this waiter away.
 
         Returns:
             Fires once it is ready, or fails with `LoadFailed`.
         """
-        if self.state is State.READY:
+        if self.lasting:
             return succeed(None)
         if self.state is State.SHUTDOWN:
             return fail(LoadFailed(self.model.id, "is shut down"))
@@ -189,6 +200,9 @@ class ModelServer:
         if self.state is State.STOPPED or same_process(model, self.model):
             self._successor = None
             self._become(model)
+            if self.state is State.READY:  # whoever waited for a replacement has one that lasts after all
+                self._wanted.answer()
+                self._outbox.deliver()
             return
         self._successor = model
         if self.state is State.STARTING or (self.state is State.READY and not self._idle.uses):
@@ -202,7 +216,7 @@ class ModelServer:
         """
         self._wanted.answer(LoadFailed(self.model.id, "aborted: no longer configured"))
         self._retiring = True
-        if not self._idle.uses:
+        if self.state is State.STARTING or not self._idle.uses:  # uses may be those of a child that crashed
             self._stop(float(self.model.unload_timeout), "no longer configured")
         self._outbox.deliver()
 
@@ -330,9 +344,10 @@ class ModelServer:
         self._outbox.post(self._start_if_wanted)
 
     def _become(self, model: ModelConfig) -> None:
+        new_ttl = model.ttl != self.model.ttl
         self.model = model
         self._idle.ttl = float(model.ttl)
-        if self.state is State.READY:
+        if new_ttl and self.state is State.READY:
             self._idle.start()
 
     def _move(self, event: Callable[[], None]) -> None:

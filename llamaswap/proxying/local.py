@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from llamaswap.config.model import ModelConfig
+from llamaswap.config.model import ModelConfig, Timeouts
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
@@ -22,10 +22,13 @@ from llamaswap.http1.heads import (
     upgrade_headers,
 )
 from llamaswap.http1.relay import Observer, Outcome, relay
+from llamaswap.http1.securing import Security
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.processes.health import Address
 
 Field = tuple[bytes, bytes]
+
+NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
 
 # Said anew for the request that goes upstream, or already answered by us.
 _OURS = frozenset({b"content-length", b"expect", b"x-forwarded-for"})
@@ -36,11 +39,13 @@ class LocalUpstream:
     """Talks to the servers of local models.
 
     Args:
-        pool: the connections; one pool for all models.
+        pool: the connections; one pool for all models, but for those with timeouts or security of their own.
+        security: for servers behind https; each model's `tlsHandshake` replaces its timeout.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, security: Security | None = None) -> None:
         self._pool = pool
+        self._security = security or Security()
 
     async def forward(
         self,
@@ -76,7 +81,7 @@ class LocalUpstream:
         request = [format_request(head.method, address.base_path.encode() + target, fields), *body.wire]
         return await relay(
             exchange,
-            self._pool,
+            self._pool_for(address, model.timeouts),
             address.host,
             address.port,
             request,
@@ -86,6 +91,13 @@ class LocalUpstream:
             header_timeout=model.timeouts.response_header,
             drain=model.drain_on_disconnect,
             into=into,
+        )
+
+    def _pool_for(self, address: Address, limits: Timeouts) -> Pool:
+        return self._pool.like(
+            connect_timeout=limits.connect or NO_LIMIT,
+            idle_seconds=limits.idle_conn or NO_LIMIT,
+            security=Security(self._security.options, limits.tls_handshake) if address.secure else None,
         )
 
 

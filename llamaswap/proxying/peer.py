@@ -18,9 +18,7 @@ from llamaswap.http1.heads import RequestHead, format_request
 from llamaswap.http1.relay import Observer, Outcome, relay
 from llamaswap.http1.securing import Security
 from llamaswap.processes.health import Address, parse_proxy
-from llamaswap.proxying.local import Field, unbuffered, upstream_fields
-
-NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
+from llamaswap.proxying.local import NO_LIMIT, Field, unbuffered, upstream_fields
 
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 

@@ -8,7 +8,7 @@ evicted; several requests for a loading model share its load.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,10 +88,14 @@ class FifoScheduler:
         """Forget the ticket; a load whose waiters all left goes on and the model stays."""
         if ticket.number in self._served:
             return self.released(ticket, facts)
-        waiting = self._place_of(ticket)
-        if waiting is not None:
-            waiting.remove(ticket)
-            self._limits.give_back(ticket.model)
+        swap, place = self._swaps.get(ticket.model), self._place(ticket)
+        if place is not None:
+            del self._queue[place]
+        elif swap is not None and ticket in swap.waiters:
+            swap.waiters.remove(ticket)
+        else:
+            return ()
+        self._limits.give_back(ticket.model)
         return ()
 
     def loaded(self, model: str, facts: Facts) -> Sequence[Decision]:
@@ -171,7 +175,8 @@ class FifoScheduler:
 
     def position(self, ticket: Ticket, facts: Facts) -> int | None:
         """Return the place of a waiting ticket in the queue; None if it does not wait there."""
-        return self._queue.index(ticket) + 1 if ticket in self._queue else None
+        place = self._place(ticket)
+        return None if place is None else place + 1
 
     def band(self, ticket: Ticket) -> Band:
         """Return the band of the sum of both priorities."""
@@ -210,12 +215,11 @@ class FifoScheduler:
         """
         return facts.running | (self._swaps.keys() - {model})
 
-    def _place_of(self, ticket: Ticket) -> list[Ticket] | None:
-        """Return the list that the ticket waits in, or None if it does not wait."""
-        swap = self._swaps.get(ticket.model)
-        if swap is not None and ticket in swap.waiters:
-            return swap.waiters
-        return self._queue if ticket in self._queue else None
+    def _place(self, ticket: Ticket) -> int | None:
+        """Return the index of a ticket in the queue, or None if it is not there."""
+        place = bisect_left(self._queue, self._rank(ticket), key=self._rank)
+        there = place < len(self._queue) and self._queue[place].number == ticket.number
+        return place if there else None
 
     def _try(self, ticket: Ticket, facts: Facts) -> list[Decision] | None:
         """Return what lets this ticket go on now, or None if it has to wait in the queue."""

@@ -7,6 +7,7 @@ heads can win.  A ticket that leaves is dropped from its heap when it surfaces.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
@@ -19,24 +20,35 @@ _Heap = list[tuple[int, int]]  # (minus the rank, arrival number): the smallest 
 class _ModelQueue:
     """The waiting tickets of one model, in the order of the full formula and of priority alone."""
 
-    __slots__ = ("by_key", "by_priority", "live")
+    __slots__ = ("_order", "by_key", "by_priority", "live")
 
     def __init__(self) -> None:
         self.by_key: _Heap = []
         self.by_priority: _Heap = []
         self.live: dict[int, Ticket] = {}
+        self._order: list[tuple[int, int]] | None = None  # the live of `by_key`, sorted; once somebody asked
 
     def add(self, ticket: Ticket, key: int) -> None:
         heappush(self.by_key, (-key, ticket.number))
         heappush(self.by_priority, (-ticket.priority, ticket.number))
         self.live[ticket.number] = ticket
+        if self._order is not None:
+            insort(self._order, (-key, ticket.number))
 
-    def remove(self, ticket: Ticket) -> None:
+    def remove(self, ticket: Ticket, key: int) -> None:
         del self.live[ticket.number]
+        if self._order is not None:
+            del self._order[bisect_left(self._order, (-key, ticket.number))]
         for heap in (self.by_key, self.by_priority):
             if len(heap) > 64 and len(heap) > 2 * len(self.live):
                 heap[:] = [item for item in heap if item[1] in self.live]
                 heapify(heap)
+
+    def before(self, rank: int, number: int) -> int:
+        """Return how many live tickets have a better rank by the full formula, or came first of equals."""
+        if self._order is None:
+            self._order = sorted(item for item in self.by_key if item[1] in self.live)
+        return bisect_left(self._order, (-rank, number))
 
     def head(self, heap: _Heap) -> tuple[int, int]:
         """Return (rank, minus the number) of the first live ticket; the greatest across models wins."""
@@ -80,7 +92,7 @@ class WaitingRoom:
         """Take a waiting ticket away; KeyError if it does not wait."""
         del self._bands[band_of(ticket.priority)][ticket.number]
         queue = self._queues[ticket.model]
-        queue.remove(ticket)
+        queue.remove(ticket, self._formula.key(ticket))
         if not queue.live:
             del self._queues[ticket.model]
 
@@ -112,13 +124,13 @@ class WaitingRoom:
         return self._first(lambda queue: queue.by_priority, resident, self._formula.bonus)
 
     def position(self, ticket: Ticket, resident: frozenset[str]) -> int:
-        """Return 1 + how many waiting tickets the full formula puts before this one; O(n)."""
-        own = self._standing(ticket, resident)
-        return 1 + sum(self._standing(other, resident) > own for other in self)
-
-    def _standing(self, ticket: Ticket, resident: frozenset[str]) -> tuple[int, int]:
-        bonus = self._formula.affinity_key() if ticket.model in resident else 0
-        return self._formula.key(ticket) + bonus, -ticket.number
+        """Return 1 + how many waiting tickets the full formula puts before this one; O(models * log n)."""
+        bonus = self._formula.affinity_key()
+        own = self._formula.key(ticket) + (bonus if ticket.model in resident else 0)
+        return 1 + sum(
+            queue.before(own - bonus if model in resident else own, ticket.number)
+            for model, queue in self._queues.items()
+        )
 
     def band_view(self, now: float) -> dict[Band, BandView]:
         """Return depth and oldest wait of each band; arrival order is the order of the dicts."""

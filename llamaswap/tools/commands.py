@@ -95,6 +95,8 @@ def _parse(words: Sequence[str]) -> tuple[_Command, argparse.Namespace]:
             help=f"tell what a reload would restart in the daemon there (API key: ${API_KEY})",
         )
     options = parser.parse_intermixed_args(words[1:])
+    if command.reads_config and options.file is None:
+        options.file = options.config
     if command.reads_config and options.file is None and options.config_dir is None:
         parser.error("which configuration? Give FILE, --config-dir DIR or both")
     return command, options
@@ -102,6 +104,7 @@ def _parse(words: Sequence[str]) -> tuple[_Command, argparse.Namespace]:
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="configuration (YAML)")
+    parser.add_argument("--config", "-config", metavar="FILE", type=Path, help="the same as FILE")
     parser.add_argument(
         "--config-dir",
         "-config-dir",

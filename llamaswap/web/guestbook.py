@@ -46,7 +46,6 @@ class GuestBook:
     """Receives calls and keeps what is left of them.
 
     Args:
-        told: called with the id of each row once it and its capture can be read.
         clock: measures; monotonic in the daemon.
         wall: unix seconds.
     """
@@ -60,7 +59,6 @@ class GuestBook:
         captures: Captures,
         inflight: InFlight,
         metrics: Metrics,
-        told: Callable[[int], None],
         clock: IReactorTime,
         wall: Callable[[], float],
     ) -> None:
@@ -68,7 +66,6 @@ class GuestBook:
         self._captures = captures
         self._inflight = inflight
         self._metrics = metrics
-        self._told = told
         self._clock = clock
         self._wall = wall
 
@@ -123,7 +120,6 @@ class GuestBook:
     def _stored(self, capture: Capture | None, row_id: int) -> None:
         if capture is not None and not self._captures.keep(row_id, capture):
             self._log.warn("captures.too_large row={row}", row=row_id)
-        self._told(row_id)
 
 
 def _shown_path(received: bytes, path: str) -> str:

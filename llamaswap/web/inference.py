@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -21,6 +21,7 @@ from llamaswap.calls.call import read_call
 from llamaswap.calls.priority import HEADER, parse_priority
 from llamaswap.calls.resolution import Destination, Directory, Local, Remote
 from llamaswap.calls.rewriting import rewrite
+from llamaswap.calls.selectors import Reservation
 from llamaswap.config.model import ModelConfig
 from llamaswap.dispatch import Abandoned, Dispatcher
 from llamaswap.errors import Refusal, Rendered, UnknownModel, UpstreamUnreachable
@@ -29,6 +30,7 @@ from llamaswap.http1.client import UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.processes.lifecycle import State
 from llamaswap.processes.server import ModelServer
 from llamaswap.proxying.local import LocalUpstream, text
 from llamaswap.proxying.peer import PeerUpstream
@@ -46,6 +48,7 @@ _ENDINGS = {
     Ended.UPSTREAM_DIED: "the upstream died in the middle of its response",
     Ended.CLIENT_LEFT: "the client left in the middle of the response",
 }
+_CANCELLED = "cancelled by its id in the middle of the response"
 
 
 class Cancelled(Refusal):
@@ -78,13 +81,14 @@ class Order:
     listed: bool = False  # whether it belongs into the list of requests in flight
     stream: bool = False  # a streamed answer was asked for
     selector: str = ""
+    reservation: Reservation = field(default_factory=Reservation)  # at its target; `serve` gives it back
 
 
 class Inference:
     """Serves calls that need a model.
 
     Args:
-        server_of: the server of a local model, by id.
+        server_of: the server of a local model, by id; None when a reload has taken the model away.
         clock: measures; monotonic in the daemon.
         dice: chooses what a waiting client is told.
     """
@@ -96,7 +100,7 @@ class Inference:
         *,
         directory: Directory,
         dispatcher: Dispatcher,
-        server_of: Callable[[str], ModelServer],
+        server_of: Callable[[str], ModelServer | None],
         upstream: LocalUpstream,
         peers: PeerUpstream,
         guests: GuestBook,
@@ -138,26 +142,29 @@ class Inference:
             return Parcel(target=outbound.target, body=reframed(body, outbound.body))
 
         destination = resolved.destination
-        with resolved.reservation:
-            await self.serve(
-                exchange,
-                Order(
-                    destination=destination,
-                    name=destination.model.id if isinstance(destination, Local) else resolved.requested,
-                    target=target,
-                    pack=pack,
-                    looks_only=looks_only,
-                    row=head.method == b"POST",
-                    listed=True,
-                    stream=call.stream,
-                    selector=resolved.selector,
-                ),
-            )
+        await self.serve(
+            exchange,
+            Order(
+                destination=destination,
+                name=destination.model.id if isinstance(destination, Local) else resolved.requested,
+                target=target,
+                pack=pack,
+                looks_only=looks_only,
+                row=head.method == b"POST",
+                listed=True,
+                stream=call.stream,
+                selector=resolved.selector,
+                reservation=resolved.reservation,
+            ),
+        )
 
     async def serve(self, exchange: Exchange, order: Order) -> None:
         """Wait for the model, relay the exchange, leave a row."""
-        if await self._past_the_queue(exchange, order):
-            return
+        with order.reservation:
+            if not await self._past_the_queue(exchange, order):
+                await self._receive(exchange, order)
+
+    async def _receive(self, exchange: Exchange, order: Order) -> None:
         work: Deferred[None]
         visit = self._guests.welcome(exchange, order, cancel=lambda: work.cancel())
         work = Deferred.fromCoroutine(self._attend(exchange, order, visit))
@@ -197,7 +204,7 @@ class Inference:
                 outcome = await self._peers.forward(
                     exchange, peer, parcel.target, parcel.body, observer=visit.witness, metered=order.row
                 )
-                self._note(outcome, visit)
+                self._note(outcome, exchange, visit)
             case Local(model):
                 await self._answer_locally(exchange, order, model, visit)
 
@@ -233,7 +240,7 @@ class Inference:
                 told = Rendered(refusal.status, ((b"Content-Type", b"text/event-stream"),), b"")
                 visit.refused(refusal, told)
                 raise _Told(refusal.message) from refusal
-        self._note(outcome, visit)
+        self._note(outcome, exchange, visit)
 
     async def _relay(
         self,
@@ -280,10 +287,11 @@ class Inference:
         model = order.destination.model
         if not model.ignore_websockets:
             return False
-        server = self._server_of(model.id)
-        ready = server.state.value == "ready"
-        if not goes_past_the_queue(exchange.head.headers, model, ready=ready):
+        server = self._ready_server(model.id)
+        if not goes_past_the_queue(exchange.head.headers, model, ready=server is not None):
             return False
+        assert server is not None
+        order.reservation.release()
         parcel = order.pack()
         try:
             await self._upstream.forward(exchange, server.address, model, parcel.target, parcel.body)
@@ -296,22 +304,26 @@ class Inference:
         visit.sent((parcel.body.decoded,) if parcel.body.size else ())
         return parcel
 
-    def _note(self, outcome: Outcome, visit: Visit) -> None:
-        visit.answered(outcome.head, _ENDINGS[outcome.ended])
+    def _note(self, outcome: Outcome, exchange: Exchange, visit: Visit) -> None:
+        cancelled = outcome.ended is Ended.CLIENT_LEFT and not exchange.gone
+        visit.answered(outcome.head, _CANCELLED if cancelled else _ENDINGS[outcome.ended])
 
     def _story(self, exchange: Exchange, order: Order, model: ModelConfig) -> LoadingStory | None:
         """Return what tells the client of the load, for those who shall be told."""
         if not tells_of_loading(model, order.target, stream=order.stream):
             return None
-        server = self._server_of(model.id)
         return LoadingStory(
             exchange,
             model.id,
             self._clock,
             self._dice,
             shown=True,
-            is_ready=lambda: server.state.value == "ready",
+            is_ready=lambda: self._ready_server(model.id) is not None,
         )
+
+    def _ready_server(self, model: str) -> ModelServer | None:
+        server = self._server_of(model)
+        return server if server is not None and server.state is State.READY else None
 
 
 class _Told(Refusal):

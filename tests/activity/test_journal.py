@@ -269,3 +269,51 @@ def test_two_journals_share_nothing() -> None:
     assert one.rows() == ["a"]
     for desk in (one, two):
         desk.clock.answer(desk.journal.close())
+
+
+def test_an_heir_gets_what_waits_and_what_still_comes(desk: Desk) -> None:
+    heir = Desk()
+    heir.journal.start()
+    told: list[tuple[str, int]] = []
+    free = block(desk.store)
+    desk.journal.write(visit("being written"), lambda row_id: told.append(("being written", row_id)))
+    desk.journal.write(visit("waiting"), lambda row_id: told.append(("waiting", row_id)))
+
+    closed = desk.journal.hand_over(heir.journal)
+    desk.journal.write(visit("late"), lambda row_id: told.append(("late", row_id)))
+    free.set()
+    desk.clock.answer(closed)
+
+    heir.clock.listen_until(lambda: len(told) == 2)
+    assert heir.rows() == ["waiting", "late"]
+    assert told == [("waiting", 1), ("late", 2)]
+    assert desk.written == []
+    heir.clock.answer(heir.journal.close())
+
+
+def test_a_store_that_fails_when_it_is_replaced_loses_nothing(desk: Desk) -> None:
+    heir = Desk()
+    heir.journal.start()
+    desk.store.trouble = FULL
+    desk.journal.write(visit("a"))
+    desk.listen_for_attempts(1)
+
+    desk.clock.answer(desk.journal.hand_over(heir.journal))
+    heir.clock.listen_until(lambda: heir.written == [1])
+
+    assert heir.rows() == ["a"]
+    heir.clock.answer(heir.journal.close())
+
+
+def test_an_heir_may_have_an_heir(desk: Desk) -> None:
+    second, third = Desk(), Desk()
+    second.journal.start()
+    third.journal.start()
+
+    desk.clock.answer(desk.journal.hand_over(second.journal))
+    second.clock.answer(second.journal.hand_over(third.journal))
+    desk.journal.write(visit("very late"))
+    third.clock.listen_until(lambda: third.written == [1])
+
+    assert third.rows() == ["very late"]
+    third.clock.answer(third.journal.close())

@@ -16,16 +16,6 @@ from llamaswap.config.load import ConfigRejected, load
 from llamaswap.tools.dump import dump
 from support.config_corpus import Case, accepted, differences, lay_out, read_corpus
 
-_WRITTEN_BACK = "the reference writes the text out again and shifts a line break; we keep YAML's reading"
-
-KNOWN_GAPS = {
-    "F-149-block-folded-indented": _WRITTEN_BACK,
-    "F-150-block-cmd-folded-indented": _WRITTEN_BACK,
-    "F-153-block-literal-blank-lines": _WRITTEN_BACK,
-    "F-154-block-cmd-literal-blank-lines": _WRITTEN_BACK,
-}
-"""Case id to the reason why we differ for now; a case that passes must leave this table."""
-
 CORPUS = read_corpus()
 FILES = [case for case in CORPUS if case["kind"] in {"load", "reject", "merge"}]
 COMMANDS = [case for case in CORPUS if case["kind"] == "argv"]
@@ -44,12 +34,8 @@ def test_a_configuration_means_what_was_recorded(
     monkeypatch.chdir(tmp_path)
     lay_out(case, tmp_path)
     troubles = [list(_differences(want, case)) for want in accepted(case)]
-    passes = any(not trouble for trouble in troubles)
 
-    if case["id"] in KNOWN_GAPS:
-        assert not passes, f"passes now, so it is no gap: {case['id']}"
-        pytest.xfail(KNOWN_GAPS[case["id"]])
-    assert passes, "\n".join(troubles[0])
+    assert any(not trouble for trouble in troubles), "\n".join(troubles[0])
 
 
 @pytest.mark.parametrize("case", EVICTIONS, ids=lambda case: case["id"])

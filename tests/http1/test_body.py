@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from llamaswap.http1.body import Intake
+import tracemalloc
+
+import pytest
+
+from llamaswap.http1.body import MOST_BODY_BYTES, Body, Intake
 from llamaswap.http1.framing import Framing
+from llamaswap.http1.parsing import Malformed
+
+MIB = 1 << 20
 
 
 def test_a_chunked_body_is_kept_decoded_and_as_it_came() -> None:
@@ -25,8 +32,7 @@ def test_a_body_of_known_length_is_held_once() -> None:
     assert intake.feed(b"cdef") == b"ef"
     body = intake.body()
 
-    assert list(body.wire) == [b"ab", b"cd"]
-    assert body.decoded == b"abcd"
+    assert list(body.wire) == [b"abcd"]
     assert body.decoded is body.decoded is body.wire[0]
 
 
@@ -44,3 +50,58 @@ def test_a_large_body_in_one_piece_is_not_copied() -> None:
     intake.feed(piece)
 
     assert intake.body().decoded is piece
+
+
+def test_pieces_are_joined_when_they_are_asked_for() -> None:
+    body = Body(Framing.LENGTH, [b"ab", b"cd"], [b"ab", b"cd"], 4)
+
+    assert body.decoded == b"abcd"
+    assert body.decoded is body.decoded
+    assert list(body.wire) == [b"ab", b"cd"]
+
+
+def test_a_large_body_is_never_in_memory_twice() -> None:
+    intake = Intake(Framing.LENGTH, 40 * MIB)
+    tracemalloc.start()
+    try:
+        for _ in range(640):
+            intake.feed(bytes(65536))
+        size = len(intake.body().decoded)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert size == 40 * MIB
+    assert most < 50 * MIB
+
+
+def test_a_body_that_announces_too_much_is_refused_before_it_comes() -> None:
+    Intake(Framing.LENGTH, 10, 10)
+
+    with pytest.raises(Malformed) as caught:
+        Intake(Framing.LENGTH, 11, 10)
+
+    assert caught.value.status == 413
+
+
+def test_a_body_that_grows_too_large_is_refused_before_it_is_kept() -> None:
+    intake = Intake(Framing.CHUNKED, 0, 16)
+    intake.feed(b"6\r\nhello!\r\n")
+
+    with pytest.raises(Malformed) as caught:
+        intake.feed(b"1\r\n!\r\n")
+
+    assert caught.value.status == 413
+    assert intake.held_bytes == 11
+    assert not intake.complete
+
+
+def test_what_comes_behind_a_body_does_not_count() -> None:
+    intake = Intake(Framing.CHUNKED, 0, 16)
+
+    assert intake.feed(b"6\r\nhello!\r\n0\r\n\r\nGET /") == b"GET /"
+    assert intake.complete
+
+
+def test_the_limit_is_one_that_nobody_meets_by_chance() -> None:
+    assert MOST_BODY_BYTES == 1024 * MIB

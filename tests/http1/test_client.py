@@ -10,6 +10,7 @@ from twisted.internet.error import TimeoutError as ConnectTimeout
 from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.framing import Framing, Sink
 from llamaswap.http1.heads import ResponseHead
+from llamaswap.http1.securing import Security
 from llamaswap.http1.upstream import UpstreamConnection
 from support.http1_wires import End, Running, Upstreams
 
@@ -164,3 +165,47 @@ def test_a_closed_pool_keeps_nothing() -> None:
     assert busy.is_closed()
     upstreams.advance(0)
     assert upstreams.getDelayedCalls() == []
+
+
+def test_a_pool_with_other_ways_is_made_once() -> None:
+    upstreams = Upstreams()
+    pool = Pool(upstreams, connect_timeout=30, idle_seconds=90)
+    security = Security(handshake_timeout=5)
+
+    other = pool.like(connect_timeout=7, idle_seconds=8, security=None)
+    secure = pool.like(connect_timeout=30, idle_seconds=90, security=security)
+
+    assert pool.like(connect_timeout=30.0, idle_seconds=90.0, security=None) is pool
+    assert pool.like(connect_timeout=7, idle_seconds=8, security=None) is other
+    same = Security(handshake_timeout=5)
+    assert pool.like(connect_timeout=30, idle_seconds=90, security=same) is secure
+    assert len({id(one) for one in (pool, other, secure)}) == 3
+
+
+def test_a_pool_with_other_ways_goes_them() -> None:
+    upstreams = Upstreams()
+    pool = Pool(upstreams).like(connect_timeout=7, idle_seconds=8, security=None)
+    _, end = used(pool, upstreams)
+    assert upstreams.tcpClients[0][3] == 7
+
+    upstreams.advance(7)
+    assert not end.is_closed()
+    upstreams.advance(2)
+    assert end.is_closed()
+
+
+def test_pools_with_other_ways_forget_and_close_with_the_first() -> None:
+    upstreams = Upstreams()
+    pool = Pool(upstreams)
+    other = pool.like(connect_timeout=7, idle_seconds=8, security=None)
+    _, stopped = used(other, upstreams, port=80)
+    _, kept = used(other, upstreams, port=81)
+
+    pool.forget("127.0.0.1", 80)
+    assert (stopped.is_closed(), kept.is_closed()) == (True, False)
+    pool.close()
+    assert kept.is_closed()
+
+    for late in (other, pool.like(connect_timeout=1, idle_seconds=1, security=None)):
+        _, end = used(late, upstreams)
+        assert end.is_closed()

@@ -169,3 +169,20 @@ def test_any_other_transport_is_written_to_until_it_has_enough() -> None:
     assert drained == [0]
     assert (closed_early, wire.disconnecting) == (False, True)
     assert wire.producer is None
+
+
+def test_a_large_piece_is_handed_to_any_other_transport_little_by_little() -> None:
+    wire = Wire(Clock())
+    outlet = open_outlet(cast("StreamTransport", wire), lambda: None)
+    wire.room_bytes = 2 * HANDOVER_BYTES
+    data = bytes(range(256)) * 1024 + b"end"
+
+    outlet.write(data)
+
+    assert len(wire.io.getvalue()) == 2 * HANDOVER_BYTES
+    assert outlet.buffered == len(data) - 2 * HANDOVER_BYTES
+    wire.room_bytes = None
+    assert isinstance(outlet, TransportOutlet)
+    outlet.resumeProducing()
+    assert wire.io.getvalue() == data
+    assert outlet.buffered == 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocolNegotiationFactory
 from twisted.internet.task import Clock
+from zope.interface.verify import verifyObject
 
 from llamaswap.http1.server import Exchange, ServerFactory
 from support.http1_wires import Clients
@@ -56,3 +58,10 @@ def test_the_date_is_the_real_one_by_default() -> None:
 
     assert text.endswith(" GMT")
     assert parsedate_to_datetime(text).year >= 2026
+
+
+def test_a_client_that_asks_which_protocols_are_spoken_is_told_of_one() -> None:
+    factory = ServerFactory(wait, Clock())
+
+    assert verifyObject(IProtocolNegotiationFactory, factory)
+    assert factory.acceptableProtocols() == [b"http/1.1"]

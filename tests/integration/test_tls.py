@@ -14,14 +14,20 @@ from twisted.internet.endpoints import (
     serverFromString,
     wrapClientTLS,
 )
-from twisted.internet.interfaces import IListeningPort
+from twisted.internet.interfaces import IListeningPort, INegotiated
 from twisted.internet.ssl import Certificate, optionsForClientTLS
 
+from llamaswap.config.model import ModelConfig
+from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.relay import Ended, Outcome
+from llamaswap.http1.securing import Security
 from llamaswap.http1.server import ServerFactory
+from llamaswap.processes.health import parse_proxy
+from llamaswap.proxying.local import LocalUpstream
 from llamaswap.tls import Pair, read_pair, with_tls
 from support.http1_sockets import DEADLINE, Talk, on_sockets, reactor, until
-from support.tls_certificates import issue, pem_of_key
+from support.tls_certificates import Issued, issue, pem_of_key
 
 pytestmark = [
     pytest.mark.integration,
@@ -45,15 +51,24 @@ async def listen(pair: Pair) -> tuple[IListeningPort, ServerFactory]:
     return cast("IListeningPort", await endpoint.listen(factory)), factory
 
 
-async def connect(port: IListeningPort, trusted: bytes) -> Talk:
-    """A client that believes in one authority and expects `localhost`."""
-    options = optionsForClientTLS("localhost", trustRoot=Certificate.loadPEM(trusted))
+async def connect(port: IListeningPort, trusted: bytes, *, offers: tuple[bytes, ...] = ()) -> Talk:
+    """A client that believes in one authority, expects `localhost` and may offer protocols (ALPN)."""
+    options = optionsForClientTLS(
+        "localhost", trustRoot=Certificate.loadPEM(trusted), acceptableProtocols=offers or None
+    )
     plain = HostnameEndpoint(
         reactor(), "127.0.0.1", cast("IPv4Address", port.getHost()).port, timeout=DEADLINE
     )
     talk = Talk()
     await connectProtocol(wrapClientTLS(options, plain), talk)
     return talk
+
+
+def written(folder: Path, issued: Issued) -> Pair:
+    """The files of a certificate and its key."""
+    (folder / "cert.pem").write_bytes(issued.pem)
+    (folder / "key.pem").write_bytes(pem_of_key(issued.key))
+    return read_pair(Pair(str(folder / "cert.pem"), str(folder / "key.pem")))
 
 
 async def close(port: IListeningPort, factory: ServerFactory, talk: Talk) -> None:
@@ -95,6 +110,55 @@ async def test_a_chain_in_the_certificates_file_reaches_the_client(tmp_path: Pat
 
     talk.transport.write(GET)
     await until(lambda: b"200 OK" in talk.received, talk)
+    await close(port, factory, talk)
+
+
+@pytest.mark.parametrize("offers", [(b"h2", b"http/1.1"), (b"http/1.1",)])
+@on_sockets
+async def test_a_client_that_offers_protocols_is_told_which_one_is_spoken(
+    tmp_path: Path, offers: tuple[bytes, ...]
+) -> None:
+    issued = issue("localhost", authority=True)
+    port, factory = await listen(written(tmp_path, issued))
+    talk = await connect(port, issued.pem, offers=offers)
+
+    talk.transport.write(GET)
+
+    await until(lambda: b"200 OK" in talk.received, talk)
+    assert INegotiated(talk.transport).negotiatedProtocol == b"http/1.1"
+    await close(port, factory, talk)
+
+
+@on_sockets
+async def test_a_local_model_behind_https_is_talked_to_in_tls(tmp_path: Path) -> None:
+    issued = issue("localhost", authority=True)
+    port, factory = await listen(written(tmp_path, issued))
+    security = Security(lambda _: optionsForClientTLS("localhost", trustRoot=Certificate.loadPEM(issued.pem)))
+    pool = Pool(reactor())
+    upstream = LocalUpstream(pool, security)
+    address = parse_proxy(f"https://127.0.0.1:{cast('IPv4Address', port.getHost()).port}")
+    outcomes: list[Outcome] = []
+
+    async def forward(exchange: Exchange) -> None:
+        body = await exchange.body()
+        model = ModelConfig(id="m")
+        outcomes.append(await upstream.forward(exchange, address, model, exchange.head.target, body))
+
+    front = ServerFactory(forward, reactor())
+    front_port = reactor().listenTCP(0, front, interface="127.0.0.1")
+    talk = Talk()
+    await connectProtocol(HostnameEndpoint(reactor(), "127.0.0.1", front_port.getHost().port), talk)
+
+    talk.transport.write(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % BIG + b"b" * BIG)
+    await until(lambda: talk.received.endswith(b"b" * BIG), talk)
+    talk.transport.write(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nagain")
+    await until(lambda: talk.received.endswith(b"again"), talk)
+
+    assert [outcome.ended for outcome in outcomes] == [Ended.COMPLETE] * 2
+    assert factory.connections == 1
+    pool.close()
+    front.abort_all()
+    await maybeDeferred(front_port.stopListening)
     await close(port, factory, talk)
 
 

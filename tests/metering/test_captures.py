@@ -108,3 +108,30 @@ def test_what_comes_out_is_what_went_in(req_body: bytes, resp_body: bytes, path:
     assert shown["req_path"] == path
     assert base64.b64decode(shown["req_body"] or "") == req_body
     assert base64.b64decode(shown["resp_body"] or "") == resp_body
+
+
+def test_a_smaller_buffer_keeps_the_newest_and_a_larger_one_all() -> None:
+    store = Captures(MIB)
+    for row_id in (1, 2, 3):
+        store.keep(row_id, capture(NOISE))
+
+    store.resize(700_000)
+    assert [row_id for row_id in (1, 2, 3) if row_id in store] == [2, 3]
+    store.resize(2 * MIB)
+    store.keep(4, capture(NOISE))
+    assert [row_id for row_id in (2, 3, 4) if row_id in store] == [2, 3, 4]
+
+    store.resize(0)
+    assert (store.enabled, store.held_bytes, 4 in store) == (False, 0, False)
+
+
+def test_a_cleared_store_has_room_again() -> None:
+    store = Captures(700_000)
+    for row_id in (1, 2):
+        store.keep(row_id, capture(NOISE))
+
+    store.clear()
+
+    assert (store.held_bytes, store.show(1)) == (0, None)
+    assert store.keep(1, capture(NOISE))
+    assert store.keep(2, capture(NOISE))

@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llamaswap.config.model import ModelConfig, Timeouts
 from llamaswap.http1.body import Body
+from llamaswap.http1.client import Pool
+from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead, ResponseHead
-from llamaswap.proxying.local import text, unbuffered, upstream_fields
+from llamaswap.http1.relay import Ended, Outcome
+from llamaswap.processes.health import parse_proxy
+from llamaswap.proxying.local import NO_LIMIT, LocalUpstream, text, unbuffered, upstream_fields
+from support.http1_wires import Upstreams
+from support.proxying_house import House, Seen
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -176,3 +183,157 @@ def test_event_streams_are_marked_for_proxies_in_between(kind: bytes | None, *, 
 
 def test_a_header_value_becomes_text_whatever_its_bytes() -> None:
     assert (text(None), text(b"a"), text(b"\xff")) == ("", "a", "\xff")
+
+
+TLS_HANDSHAKE = b"\x16\x03"  # the record's kind and major version
+ASKED = b"POST /v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAccept-Encoding: br, gzip\r\nContent-Length: 2\r\n\r\n{}"
+ANSWER = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Type: text/event-stream\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Local(House):
+    """A house that hands everything to one local model's server."""
+
+    def __init__(self, timeouts: Timeouts | None = None, proxy: str = "http://10.0.0.1:81/base") -> None:
+        upstreams = Upstreams()
+        self.model = ModelConfig(id="m", timeouts=timeouts or Timeouts())
+        self.pool = Pool(upstreams)
+        self.seen = Seen()
+        self.metered = False
+        self.streamed = False
+        self._address = parse_proxy(proxy)
+        self._local = LocalUpstream(self.pool)
+        super().__init__(self._to_model, upstreams)
+
+    async def _to_model(self, exchange: Exchange, body: Body) -> Outcome:
+        into = None
+        if self.streamed:
+            into = exchange.stream(200)
+            self.client.take()
+        return await self._local.forward(
+            exchange,
+            self._address,
+            self.model,
+            exchange.head.target,
+            body,
+            observer=self.seen,
+            metered=self.metered,
+            into=into,
+        )
+
+
+def test_a_request_goes_to_the_models_own_path_with_its_callers_host() -> None:
+    house = Local()
+    house.ask(ASKED)
+
+    assert house.upstreams.tcpClients[0][:2] == ("10.0.0.1", 81)
+    assert house.upstreams.accept().take() == (
+        b"POST /base/v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAccept-Encoding: br, gzip\r\n"
+        b"X-Forwarded-For: 192.168.1.1\r\nContent-Length: 2\r\n\r\n{}"
+    )
+
+
+def test_an_answer_comes_back_and_is_shown_to_the_observer() -> None:
+    house = Local()
+    house.ask(ASKED)
+    house.upstreams.accept().send(ANSWER)
+
+    assert b"\r\nX-Accel-Buffering: no\r\n" in house.client.take()
+    assert (house.seen.statuses, house.seen.body) == ([200], b"ok")
+    assert house.ended == [Ended.COMPLETE]
+
+
+def test_a_metered_call_asks_only_for_codings_that_can_be_read() -> None:
+    house = Local()
+    house.metered = True
+    house.ask(ASKED)
+
+    assert b"\r\nAccept-Encoding: gzip\r\n" in house.upstreams.accept().take()
+
+
+def test_a_response_under_way_gets_the_body_and_its_upstream_is_asked_for_no_coding() -> None:
+    house = Local()
+    house.streamed = True
+    house.ask(ASKED)
+    server = house.upstreams.accept()
+    assert b"accept-encoding" not in server.take().lower()
+
+    server.send(ANSWER)
+
+    assert house.client.take() == b"2\r\nok\r\n0\r\n\r\n"
+
+
+def test_a_caller_without_a_host_gets_the_models() -> None:
+    house = Local()
+    house.ask(b"GET / HTTP/1.0\r\n\r\n")
+
+    assert house.upstreams.accept().take().startswith(b"GET /base/ HTTP/1.1\r\nHost: 10.0.0.1:81\r\n")
+
+
+@pytest.mark.parametrize(("connect", "limit"), [(30, 30.0), (7, 7.0), (0, NO_LIMIT)])
+def test_a_model_has_its_own_time_to_connect(connect: int, limit: float) -> None:
+    house = Local(Timeouts(connect=connect))
+    house.ask(ASKED)
+
+    assert house.upstreams.tcpClients[0][3] == limit
+
+
+def test_a_connection_is_used_again_for_the_models_own_time() -> None:
+    house = Local(Timeouts(idle_conn=5))
+    house.ask(ASKED)
+    server = house.upstreams.accept()
+    server.send(ANSWER)
+    house.upstreams.advance(4)
+    house.ask(ASKED)
+    assert house.upstreams.attempts == 0
+    server.send(ANSWER)
+
+    house.upstreams.advance(6)
+
+    assert server.is_closed()
+    assert house.ended == [Ended.COMPLETE] * 2
+
+
+@pytest.mark.parametrize("timeouts", [Timeouts(), Timeouts(connect=7)])
+def test_connections_to_a_stopped_server_are_forgotten_whatever_their_timeouts(timeouts: Timeouts) -> None:
+    house = Local(timeouts)
+    house.ask(ASKED)
+    server = house.upstreams.accept()
+    server.send(ANSWER)
+
+    house.pool.forget("10.0.0.1", 81)
+
+    assert server.is_closed()
+
+
+def test_usual_timeouts_share_one_pool() -> None:
+    house = Local()
+    house.ask(ASKED)
+    house.upstreams.accept().send(ANSWER)
+
+    assert house.pool.take("10.0.0.1", 81) is not None
+
+
+def test_a_server_behind_https_is_greeted_in_tls_and_has_its_own_time_for_the_handshake() -> None:
+    house = Local(Timeouts(connect=7, tls_handshake=3), proxy="https://127.0.0.1:81")
+    house.ask(ASKED)
+    assert house.upstreams.tcpClients[0][:2] == ("127.0.0.1", 81)
+    assert house.upstreams.tcpClients[0][3] == 7
+
+    server = house.upstreams.accept()
+    assert server.take().startswith(TLS_HANDSHAKE)
+    house.upstreams.advance(2.9)
+    assert house.failures == []
+    house.upstreams.advance(0.2)
+
+    assert house.failures == ["cannot speak TLS with 127.0.0.1:81: no answer within 3 s"]
+    assert server.is_aborted()
+
+
+def test_a_server_that_does_not_answer_in_time_is_a_failure() -> None:
+    house = Local(Timeouts(response_header=9))
+    house.ask(ASKED)
+    house.upstreams.accept()
+
+    house.upstreams.advance(10)
+
+    assert house.failures == ["timed out waiting for the response head"]

@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from twisted.internet.error import ConnectionRefusedError as Refused
+from typing_extensions import override
 
 from llamaswap.config.model import PeerConfig, Timeouts
-from llamaswap.errors import Refusal
 from llamaswap.http1.body import Body
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.relay import Ended, Outcome
-from llamaswap.proxying.peer import NO_LIMIT, PeerUpstream, peer_fields
-from support.http1_wires import Clients, Upstreams
+from llamaswap.proxying.local import NO_LIMIT
+from llamaswap.proxying.peer import PeerUpstream, peer_fields
+from support.http1_wires import Upstreams
+from support.proxying_house import House, Seen
 
 NOTHING = Body(Framing.NONE, [], [], 0)
 ASKED = b"POST /v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAuthorization: Bearer mine\r\nContent-Length: 2\r\n\r\n{}"
 ANSWER = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Type: text/event-stream\r\nContent-Length: 2\r\n\r\nok"
 
 
-class House:
-    """A server that hands everything to one peer."""
+class Peered(House):
+    """A house that hands everything to one peer."""
 
     def __init__(self, proxy: str = "http://10.0.0.1:81/base/", **peer: object) -> None:
-        self.upstreams = Upstreams()
+        upstreams = Upstreams()
         self.peer = PeerConfig(id="p", proxy=proxy, **peer)  # type: ignore[arg-type]  # a test's keywords
-        self.peers = PeerUpstream(self.upstreams, {"p": self.peer})
-        self.outcomes: list[Outcome] = []
-        self.refusals: list[Refusal] = []
-        self.observer: Seen | None = None
-        self.client = Clients(self._handle, self.upstreams).connect()
+        self.peers = PeerUpstream(upstreams, {"p": self.peer})
+        self.seen = Seen()
+        self.metered = False
+        super().__init__(self._to_peer, upstreams)
 
-    async def _handle(self, exchange: Exchange) -> None:
-        body = await exchange.body()
-        try:
-            self.outcomes.append(
-                await self.peers.forward(
-                    exchange, self.peer, exchange.head.target, body, observer=self.observer, metered=self.metered
-                )
-            )
-        except Refusal as refusal:
-            self.refusals.append(refusal)
-            exchange.respond(refusal.status)
-
+    @override
     def ask(self, request: bytes = ASKED) -> None:
-        self.client.send(request)
+        super().ask(request)
+
+    async def _to_peer(self, exchange: Exchange, body: Body) -> Outcome:
+        return await self.peers.forward(
+            exchange, self.peer, exchange.head.target, body, observer=self.seen, metered=self.metered
+        )
 
 
 def fields(headers: list[tuple[bytes, bytes]], api_key: str = "") -> list[tuple[bytes, bytes]]:
@@ -54,7 +51,7 @@ def fields(headers: list[tuple[bytes, bytes]], api_key: str = "") -> list[tuple[
 
 
 def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
-    house = House(api_key="sk-peer")
+    house = Peered(api_key="sk-peer")
     house.ask()
 
     assert house.upstreams.tcpClients[0][:2] == ("10.0.0.1", 81)
@@ -65,8 +62,7 @@ def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
 
 
 def test_an_answer_comes_back_and_an_event_stream_is_not_to_be_held_back() -> None:
-    house = House()
-    house.observer = Seen()
+    house = Peered()
     house.ask()
     house.upstreams.accept().send(ANSWER)
 
@@ -74,7 +70,28 @@ def test_an_answer_comes_back_and_an_event_stream_is_not_to_be_held_back() -> No
     assert answer.endswith(b"\r\n\r\nok")
     assert b"\r\nX-Accel-Buffering: no\r\n" in answer
     assert house.outcomes[0].ended is Ended.COMPLETE
-    assert (house.observer.statuses, house.observer.body) == ([200], b"ok")
+    assert (house.seen.statuses, house.seen.body) == ([200], b"ok")
+
+
+def test_a_metered_call_asks_a_peer_only_for_codings_that_can_be_read() -> None:
+    house = Peered()
+    house.metered = True
+    house.ask(ASKED.replace(b"Content-Length", b"Accept-Encoding: br, gzip\r\nContent-Length"))
+
+    assert b"\r\nAccept-Encoding: gzip\r\n" in house.upstreams.accept().take()
+
+
+def test_a_peers_coding_is_undone_for_a_client_that_did_not_ask_for_it() -> None:
+    house = Peered()
+    house.ask()
+    packed = gzip.compress(b"hello")
+
+    house.upstreams.accept().send(
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(packed), packed)
+    )
+
+    assert house.client.take().endswith(b"\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+    assert house.seen.body == packed
 
 
 def test_nothing_tells_a_peer_where_a_request_comes_from() -> None:
@@ -113,7 +130,7 @@ def test_a_wish_for_an_upgrade_is_passed_on() -> None:
 
 
 def test_a_peer_that_refuses_connections_is_a_bad_gateway() -> None:
-    house = House()
+    house = Peered()
     house.ask()
     house.upstreams.refuse(Refused())
 
@@ -123,7 +140,7 @@ def test_a_peer_that_refuses_connections_is_a_bad_gateway() -> None:
 
 
 def test_a_peer_that_does_not_answer_in_time_is_a_bad_gateway() -> None:
-    house = House(timeouts=Timeouts(response_header=60))
+    house = Peered(timeouts=Timeouts(response_header=60))
     house.ask()
     house.upstreams.accept()
 
@@ -137,13 +154,13 @@ def test_a_peer_that_does_not_answer_in_time_is_a_bad_gateway() -> None:
 
 @pytest.mark.parametrize(("connect", "limit"), [(7, 7.0), (0, NO_LIMIT)])
 def test_a_peer_has_its_own_time_to_connect(connect: int, limit: float) -> None:
-    house = House(timeouts=Timeouts(connect=connect))
+    house = Peered(timeouts=Timeouts(connect=connect))
     house.ask()
     assert house.upstreams.tcpClients[0][3] == limit
 
 
 def test_a_connection_is_used_again_for_its_own_time() -> None:
-    house = House(timeouts=Timeouts(idle_conn=5))
+    house = Peered(timeouts=Timeouts(idle_conn=5))
     house.ask()
     peer = house.upstreams.accept()
     peer.send(ANSWER)
@@ -159,7 +176,7 @@ def test_a_connection_is_used_again_for_its_own_time() -> None:
 
 
 def test_closing_drops_idle_connections() -> None:
-    house = House()
+    house = Peered()
     house.ask()
     peer = house.upstreams.accept()
     peer.send(ANSWER)
@@ -172,7 +189,7 @@ def test_closing_drops_idle_connections() -> None:
 
 @pytest.mark.parametrize("proxy", ["", "box:81", "ftp://box"])
 def test_a_peer_without_a_usable_url_is_a_bad_gateway(proxy: str) -> None:
-    house = House(proxy)
+    house = Peered(proxy)
     house.peers.close()
     house.ask()
 
@@ -181,7 +198,7 @@ def test_a_peer_without_a_usable_url_is_a_bad_gateway(proxy: str) -> None:
 
 
 def test_a_client_that_leaves_takes_its_request_along() -> None:
-    house = House()
+    house = Peered()
     house.ask()
     peer = house.upstreams.accept()
 

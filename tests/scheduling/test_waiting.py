@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from llamaswap.config.model import SerialSettings
 from llamaswap.scheduling.score import Formula
@@ -141,3 +144,51 @@ def test_departures_in_any_order_keep_the_pick_right_and_the_heaps_small() -> No
         order.append(waiting.best(NOBODY))
         waiting.remove(order[-1])
     assert order == expected
+
+
+@given(
+    waits=st.lists(st.tuples(st.sampled_from("ABC"), st.integers(-3, 3), st.integers(0, 90)), max_size=25),
+    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=12),
+    resident=st.frozensets(st.sampled_from("ABC")),
+    divisor=st.sampled_from([0.0, 0.5, 60.0]),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_place_is_how_many_would_go_before(
+    waits: list[tuple[str, int, int]],
+    steps: list[tuple[bool, int]],
+    resident: frozenset[str],
+    divisor: float,
+) -> None:
+    tickets = [ticket(n, model, priority, float(at)) for n, (model, priority, at) in enumerate(waits)]
+    waiting = filled(*tickets, divisor=divisor, bonus=2)
+    for comes, place in steps:  # some are asked for in between, so that what is remembered has to keep up
+        staying = list(waiting)
+        if comes:
+            waiting.add(ticket(100 + len(tickets), "B", place % 4, 5.0))
+            tickets.append(ticket(100 + len(tickets), "B", place % 4, 5.0))
+        elif staying:
+            waiting.position(staying[0], resident)
+            waiting.remove(staying[place % len(staying)])
+
+    places = {waiting.position(each, resident): each for each in waiting}
+
+    assert sorted(places) == list(range(1, len(waiting) + 1))
+    for place in sorted(places):
+        assert waiting.best(resident) == places[place]
+        waiting.remove(places[place])
+
+
+def test_ten_thousand_can_all_ask_for_their_place_while_others_come_and_go() -> None:
+    tickets = [ticket(n, f"m{n % 50}", n % 7, float(n)) for n in range(10_000)]
+    waiting = filled(*tickets)
+    began = time.process_time()
+
+    for each in tickets:
+        waiting.position(each, frozenset({"m1"}))
+    for each in tickets[:1000]:
+        waiting.remove(each)
+        waiting.position(tickets[-1], NOBODY)
+        waiting.add(each)
+
+    # 0.6 s on a slow machine; looking at everybody for each question would take a minute.
+    assert time.process_time() - began < 10.0

@@ -1,7 +1,8 @@
-"""The whole service on a reactor in memory; only its store has a thread."""
+"""The whole service on a reactor in memory; only its store has a thread, and only where a test wants one."""
 
 from __future__ import annotations
 
+import json
 import queue
 import textwrap
 from collections.abc import Callable, Mapping
@@ -10,21 +11,25 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.task import Clock
 from typing_extensions import override
 from zope.interface import implementer
 
+from llamaswap.activity.record import Activity
 from llamaswap.config.load import load_text
-from llamaswap.config.model import PerformanceConfig
-from llamaswap.service import LlamaSwapService
+from llamaswap.config.model import Config, PerformanceConfig
+from llamaswap.service import STOP_BUDGET, LlamaSwapService
 from llamaswap.surroundings import DaemonReactor
 from llamaswap.telemetry.hardware import Hardware
+from llamaswap.telemetry.sampler import Sampler
 from support.http1_wires import End
 from support.processes_fakes import FakeChildren, FakeProber
-from support.web_daemon import NOON, TWO_MODELS, BoxReactor
-from support.web_talk import Talk
+from support.telemetry_machine import Machine
+from support.web_daemon import NOON, TWO_MODELS, BoxReactor, NotedRows
+from support.web_talk import Talk, Upstream
 
 DEADLINE = 10.0  # real seconds that the store's thread may take
 
@@ -81,6 +86,8 @@ class ServiceRig:
 
     Args:
         patch: puts fake children in the place of real ones.
+        machine: what is watched; without one, whatever the configuration says, nothing is.
+        threads: whether the store has its thread; without it, rows are there at once and in `rows`.
     """
 
     def __init__(
@@ -90,6 +97,8 @@ class ServiceRig:
         *,
         listen: tuple[str, ...] = ("tcp:8080",),
         environ: Mapping[str, str] | None = None,
+        threads: bool = True,
+        machine: Machine | None = None,
     ) -> None:
         self.reactor = ServiceReactor()
         self.children = FakeChildren()
@@ -97,10 +106,13 @@ class ServiceRig:
         patch.setattr("llamaswap.service.make_children", lambda _reactor, _environ: self.children)
         patch.setattr("llamaswap.service.make_prober", lambda _reactor: self.prober)
         patch.setattr("llamaswap.service.make_hardware", self._no_hardware)
+        self.machine = machine
+        patch.setattr("llamaswap.service.make_sampler", self._make_sampler)
+        self.journals: list[NotedRows] = []
+        if not threads:
+            patch.setattr("llamaswap.service.Journal", self._make_journal)
         self.service = LlamaSwapService(
-            replace(
-                load_text(textwrap.dedent(config), environ={}), performance=PerformanceConfig(disabled=True)
-            ),
+            self._read(config),
             listen,
             reactor=cast("DaemonReactor", self.reactor),
             environ=environ or {},
@@ -109,11 +121,64 @@ class ServiceRig:
         self.stopped: Deferred[None] | None = None
 
     def _no_hardware(self, reactor: object, wall: Callable[[], float]) -> Hardware:
-        return Hardware(dict, run=lambda _work: Deferred(), clock=self.reactor, wall=wall)
+        return Hardware(dict, run=lambda _work: succeed({}), clock=self.reactor, wall=wall)
+
+    def _make_journal(
+        self, _open_store: object, _reactor: object, written: Callable[[int], None] = lambda _row: None
+    ) -> NotedRows:
+        self.journals.append(NotedRows(written))
+        return self.journals[-1]
+
+    def _make_sampler(self, clock: Clock, wall: Callable[[], float], every: float) -> Sampler:
+        assert self.machine is not None
+        return self.machine.sampler(clock, wall, every)
+
+    def _read(self, config: str, ports: Mapping[str, int] | None = None) -> Config:
+        loaded = load_text(textwrap.dedent(config), environ={}, ports=ports or {})
+        unwatched = PerformanceConfig(disabled=True)
+        return loaded if self.machine is not None else replace(loaded, performance=unwatched)
+
+    @property
+    def rows(self) -> list[Activity]:
+        """The activity so far, oldest first; of a service without threads."""
+        return [row for journal in self.journals for row in journal.rows]
+
+    @property
+    def running(self) -> list[str]:
+        """The command of each living child, without its first word."""
+        return [" ".join(child.order.argv[1:]) for child in self.children.alive]
 
     def start(self) -> None:
         """Start it."""
         self.service.startService()
+
+    def reload(self, config: str) -> None:
+        """Let it go on under another configuration."""
+        self.service.reload(self._read(config, self.service.ports))
+
+    def ready(self) -> None:
+        """The children that are starting are healthy."""
+        self.prober.answers(200)
+
+    def goes(self) -> None:
+        """Children that were asked to stop do so."""
+        for child in self.children.alive:
+            if child.signals:
+                child.exits()
+
+    def upstream(self) -> Upstream:
+        """Accept the connection that the daemon asks its model's server for."""
+        return Upstream(self.reactor.accept())
+
+    def warm(self, model: str = "a") -> Upstream:
+        """Have a model answer once; returns the connection, which is kept for the next request."""
+        asked = self.chat(model)
+        self.goes()
+        self.ready()
+        upstream = self.upstream()
+        upstream.answers()
+        assert asked.status == 200
+        return upstream
 
     def stop(self) -> Deferred[None]:
         """Begin to stop it."""
@@ -123,18 +188,24 @@ class ServiceRig:
     def finish_stopping(self) -> None:
         """Wait for the store's thread, the last thing that a stop waits for."""
         stopped = self.stopped if self.stopped is not None else self.stop()
-        for child in self.children.alive:
-            child.exits()
+        while self.children.alive:
+            self.children.alive[0].exits()
+        if self.service.engine.view().jobs:
+            self.reactor.advance(STOP_BUDGET)  # nobody answers them any more
         self.reactor.listen_until(lambda: stopped.called)
 
-    def ask(self, head: str) -> Talk:
-        """Send a request without a body, such as `GET /health`."""
-        return self.send(f"{head} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+    def ask(self, head: str, more: str = "") -> Talk:
+        """Send a request without a body, such as `GET /health`; `more` is header fields."""
+        return self.send(f"{head} HTTP/1.1\r\nHost: h\r\n{more}\r\n".encode())
 
-    def chat(self, model: str = "a") -> Talk:
-        """Ask a model to chat."""
-        body = f'{{"model":"{model}"}}'
-        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+    def chat(self, model: str = "a", **more: Any) -> Talk:
+        """Ask a model to chat; `more` goes into the body."""
+        return self.post("/v1/chat/completions", {"model": model, **more})
+
+    def post(self, path: str, value: Any, *, more: str = "") -> Talk:
+        """Send a POST with a JSON body; `more` is header fields, each with its line's end."""
+        body = json.dumps(value)
+        head = f"POST {path} HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n{more}"
         return self.send(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
     def send(self, request: bytes) -> Talk:

@@ -21,7 +21,7 @@ from llamaswap.config.model import (
     SchedulerName,
     SerialSettings,
 )
-from llamaswap.dispatch import Abandoned, Dispatcher, Lease
+from llamaswap.dispatch import Abandoned, Dispatcher, Lease, Queued
 from llamaswap.errors import Refusal
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
@@ -70,6 +70,7 @@ class Caller:
         *,
         looks_only: bool = False,
         then: Callable[[Caller], None] | None = None,
+        queued: Queued | None = None,
     ) -> None:
         self.model = model
         self.priority = priority
@@ -82,6 +83,7 @@ class Caller:
         self._rig = rig
         self._then = then  # called when it is answered: with a lease or with a refusal
         self._looks_only = looks_only
+        self._queued = queued
         self._job: Deferred[None] = Deferred()
         self._task = Deferred.fromCoroutine(self._call())
         self._task.addBoth(self._ended)
@@ -122,7 +124,11 @@ class Caller:
 
     async def _hold(self) -> None:
         async with self._rig.dispatcher.lease(
-            self.model, self.priority, looks_only=self._looks_only, told=self.verdicts.append
+            self.model,
+            self.priority,
+            looks_only=self._looks_only,
+            told=self.verdicts.append,
+            queued=self._queued,
         ) as lease:
             self.lease = lease
             self._rig.leased.append(self)

@@ -66,11 +66,23 @@ class Wire(StringTransport):
         self.protocol: Protocol | None = None
         self.aborted = False
         self.lost = False
+        self.room_bytes: int | None = None  # taken before it stalls; None never does
 
     @override
     def write(self, data: bytes) -> None:
-        if not self.lost and not self.aborted:
-            super().write(data)  # type: ignore[no-untyped-call]  # Twisted's
+        if self.lost or self.aborted:
+            return
+        super().write(data)  # type: ignore[no-untyped-call]  # Twisted's
+        if self.room_bytes is not None:
+            self.room_bytes -= len(data)
+            if self.room_bytes <= 0 and self.producer is not None:
+                self.producer.pauseProducing()
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """TLS passes this on to whatever it is put on."""
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        """As `setTcpNoDelay`."""
 
     @override
     def loseConnection(self) -> None:
@@ -138,9 +150,18 @@ class End:
         assert self.wire.producer is not None
         self.wire.producer.pauseProducing()
 
+    def sip(self, size_bytes: int) -> bytes:
+        """Take about so much of what waits, and stall again."""
+        assert self.wire.producer is not None
+        self.wire.room_bytes = size_bytes
+        self.wire.producer.resumeProducing()
+        self.wire.room_bytes = 0
+        return self.take()
+
     def go_on(self) -> None:
         """Take bytes again."""
         assert self.wire.producer is not None
+        self.wire.room_bytes = None
         self.wire.producer.resumeProducing()
 
 

@@ -8,9 +8,11 @@ JSON again.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPResponse, IncompleteRead
 from typing import Any, Self
@@ -48,7 +50,9 @@ def server_sent(lines: Iterator[bytes]) -> Iterator[tuple[str, str]]:
 class EventSource:
     """What a daemon tells whoever listens."""
 
-    def __init__(self, port: int, path: str = "/api/events", headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, port: int, path: str = "/api/events", headers: Mapping[str, str] | None = None
+    ) -> None:
         self.events: list[Event] = []
         self.ended = threading.Event()
         self._connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -93,7 +97,9 @@ class EventSource:
 
     def close(self) -> None:
         """Leave."""
-        if self._connection.sock is not None:
-            self._connection.sock.close()
+        # Nothing may be closed that the thread still waits for: the end of the connection wakes it.
+        with suppress(OSError):
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join(PATIENCE)
         self.response.close()
         self._connection.close()

@@ -20,7 +20,7 @@ def odd_config(*models: str, **more: Any) -> dict[str, Any]:
     return {
         "startPort": free_ports(len(models)),
         "healthCheckTimeout": 30,
-        "models": {name: server for name in models},
+        "models": dict.fromkeys(models, server),
         "routing": {"scheduler": {"use": "serial"}},
     }
 

@@ -54,16 +54,20 @@ async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> boo
         return False
     odd = json.loads(fields.get("x-odd", "{}"))
     if "file" in odd:
-        return await answer_oddly(writer, odd)
+        return await answer_oddly(writer, odd, read(odd["file"]))
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
     await writer.drain()
     return True
 
 
-async def answer_oddly(writer: asyncio.StreamWriter, odd: Mapping[str, Any]) -> bool:
-    """Send a file, piece by piece."""
-    body = Path(odd["file"]).read_bytes()
-    framing = odd.get("framing", "chunked")
+def read(path: str) -> bytes:
+    """Read a file."""
+    return Path(path).read_bytes()
+
+
+async def answer_oddly(writer: asyncio.StreamWriter, odd: Mapping[str, Any], body: bytes) -> bool:
+    """Send a body, piece by piece."""
+    framing: str = odd.get("framing", "chunked")
     how = {"chunked": "Transfer-Encoding: chunked", "length": f"Content-Length: {len(body)}"}
     head = ["HTTP/1.1 200 OK", f"Content-Type: {odd.get('type', 'text/event-stream')}"]
     head += [how.get(framing, "Connection: close"), *odd.get("fields", [])]
@@ -83,9 +87,7 @@ async def answer_oddly(writer: asyncio.StreamWriter, odd: Mapping[str, Any]) -> 
     return framing != "close"
 
 
-async def echo(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fields: Mapping[str, str]
-) -> None:
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fields: Mapping[str, str]) -> None:
     """Accept a WebSocket and send back what it sends."""
     key = fields["sec-websocket-key"].encode()
     accept = base64.b64encode(hashlib.sha1(key + GUID, usedforsecurity=False).digest()).decode()

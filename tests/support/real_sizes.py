@@ -43,9 +43,7 @@ class SteadyStream:
         self.complete = False
         self._wire = Wire(port)
         fields = json_fields(stub={"tokens": tokens, "gap": gap, **stub})
-        self._wire.send(
-            request_bytes("POST", "/v1/chat/completions", chat_body(model, stream=True), fields)
-        )
+        self._wire.send(request_bytes("POST", "/v1/chat/completions", chat_body(model, stream=True), fields))
         self._thread = threading.Thread(target=self._read, args=(tokens,), daemon=True)
         self._thread.start()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -39,10 +39,13 @@ from llamaswap.generation import Generation
 from llamaswap.http1.client import Pool
 from llamaswap.http1.server import ServerFactory
 from llamaswap.metering.captures import MIB, Captures
+from llamaswap.preload import Preloads
 from llamaswap.surroundings import DaemonReactor, Surroundings
 from llamaswap.telemetry.hardware import Hardware
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks
+from llamaswap.telemetry.resources import Resources
+from llamaswap.telemetry.sampler import Sampler
 from support.http1_wires import TODAY, End, Upstreams
 from support.processes_fakes import FakeChild, FakeChildren, FakeProber
 from support.web_talk import Talk, Upstream
@@ -101,10 +104,19 @@ class BoxReactor(Upstreams):
 class NotedRows(Journal):
     """A journal without a thread: rows are there at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, written: Callable[[int], None] = lambda _row_id: None) -> None:
         self.rows: list[Activity] = []
         self.trouble: Exception | None = None
         self.store = ActivityStore(None, 1000)
+        self.told = written
+
+    @override
+    def start(self) -> None:
+        """There is nothing to open."""
+
+    @override
+    def close(self) -> Deferred[None]:
+        return succeed(None)
 
     @override
     def write(self, activity: Activity, stored: Stored | None = None) -> None:
@@ -112,6 +124,7 @@ class NotedRows(Journal):
         (row_id,) = self.store.add_all([activity])
         if stored is not None:
             stored(row_id)
+        self.told(row_id)
 
     @override
     def page(self, query: ActivityQuery) -> Deferred[dict[str, Any]]:
@@ -131,10 +144,17 @@ class WebDaemon:
 
     Args:
         config: YAML, may be indented; or a ready value.
+        sampler: makes what watches the machine; without one, nobody does.
         changes: replace fields of the configuration.
     """
 
-    def __init__(self, config: str | Config = TWO_MODELS, **changes: Any) -> None:
+    def __init__(
+        self,
+        config: str | Config = TWO_MODELS,
+        *,
+        sampler: Callable[[BoxReactor], Sampler] | None = None,
+        **changes: Any,
+    ) -> None:
         loaded = load_text(textwrap.dedent(config), environ={}) if isinstance(config, str) else config
         self.config = replace(loaded, **changes)
         self.reactor = BoxReactor()
@@ -142,6 +162,7 @@ class WebDaemon:
         self.prober = FakeProber(self.reactor)
         self.books = Logbooks(self.config.log_to_stdout)
         self.journal = NotedRows()
+        self.sampler = None if sampler is None else sampler(self.reactor)
         pool = Pool(self.reactor)
         self.engine = Engine(
             self.config,
@@ -151,8 +172,12 @@ class WebDaemon:
             pool=pool,
             books=self.books,
         )
+        if self.sampler is not None:
+            self.engine.metrics.watch(Resources(self.sampler.latest))
         self.generation = Generation(self.config, self.engine, pool, self._surroundings())
         self.engine.told = self.generation.state_changed
+        self.preloads = Preloads(self.engine.dispatcher, self.reactor)
+        self.journal.told = self.generation.row_written
         self.factory = ServerFactory(self.generation.handle, self.reactor, today=lambda: TODAY)
 
     @property
@@ -217,7 +242,7 @@ class WebDaemon:
 
     def preload(self) -> None:
         """Begin with what the configuration wants at start."""
-        self.generation.preload(self.config.preload)
+        self.preloads.begin(self.config.preload)
 
     def close(self) -> None:
         """Begin to stop: refuse who waits and who comes."""
@@ -227,6 +252,7 @@ class WebDaemon:
     def end(self, grace: float = 5.0) -> Deferred[None]:
         """Stop everything for good."""
         self.generation.end()
+        self.preloads.end()
         return Deferred.fromCoroutine(self.engine.end(grace))
 
     def upstream(self) -> Upstream:
@@ -259,7 +285,7 @@ class WebDaemon:
             captures=Captures(self.config.capture_buffer * MIB),
             inflight=InFlight(self.reactor, wall=lambda: NOON),
             hardware=Hardware(dict, run=lambda _work: Deferred(), clock=self.reactor, wall=lambda: NOON),
-            sampler=None,
+            sampler=self.sampler,
             wall=lambda: NOON,
         )
 

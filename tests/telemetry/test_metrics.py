@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from typing_extensions import override
 
 import llamaswap
 from llamaswap.scheduling.vocabulary import Band, BandView, QueueView, Term, Verdict
@@ -170,3 +173,45 @@ def test_two_services_in_one_process_share_no_number() -> None:
     first.metrics.priority_unparseable()
 
     assert second.value("llamaswap_scheduler_unparseable_priorities_total") == 0
+
+
+def test_after_a_reload_new_models_are_counted_and_what_was_counted_stays() -> None:
+    scrape = Scrape()
+    scrape.metrics.load_began("a")
+    scrape.metrics.answered("b", 200)
+
+    scrape.metrics.know(["b", "c"])
+    scrape.metrics.answered("a", 200)
+    scrape.metrics.answered("c", 200)
+
+    assert scrape.value("llamaswap_swaps_total", model="a") == 1
+    assert scrape.value("llamaswap_swaps_total", model="c") == 0
+    assert scrape.value("llamaswap_model_load_seconds_count", model="c") == 0
+    assert scrape.value("llamaswap_requests_total", model="b", code="200") == 1
+    assert scrape.value("llamaswap_requests_total", model="c", code="200") == 1
+    assert scrape.value("llamaswap_requests_total", model="unknown", code="200") == 1
+
+
+class Thermometer(Collector):
+    """Somebody else's number."""
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        """Make one sample."""
+        yield GaugeMetricFamily("room_celsius", "How warm it is.", value=21.5)
+
+
+def test_what_others_know_is_printed_too() -> None:
+    scrape = Scrape()
+
+    scrape.metrics.watch(Thermometer())
+
+    assert scrape.value("room_celsius") == 21.5
+
+
+def test_no_series_says_when_its_counter_was_made() -> None:
+    scrape = Scrape()
+    scrape.metrics.load_ended("a", 1.0)
+    scrape.metrics.dispatched(verdict(Band.NORMAL))
+
+    assert [name for name, _ in scrape.samples() if name.endswith("_created")] == []

@@ -6,7 +6,8 @@ import pytest
 
 import llamaswap
 from support.activity_rows import visit
-from support.web_daemon import WebDaemon
+from support.telemetry_machine import Machine
+from support.web_daemon import NOON, WebDaemon
 
 FLEET = """
     routing: {scheduler: {use: serial}}
@@ -55,6 +56,77 @@ def test_metrics_are_in_the_text_format() -> None:
 
     assert asked.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert b'llamaswap_scheduler_queue_depth{band="interactive"} 0.0\n' in asked.body
+
+
+def watched(config: str) -> WebDaemon:
+    """A daemon that has begun to watch its machine."""
+    daemon = WebDaemon(config, sampler=lambda reactor: Machine().sampler(reactor, lambda: NOON))
+    assert daemon.sampler is not None
+    daemon.sampler.start()
+    return daemon
+
+
+UNCONFIGURED = """
+    models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}
+"""
+
+
+def test_metrics_of_a_machine_nobody_watches_are_unavailable_as_in_llama_swap() -> None:
+    asked = WebDaemon(UNCONFIGURED).get("/metrics")
+
+    assert (asked.status, asked.body) == (503, b"# performance monitor not available\n")
+    assert asked.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_until_the_first_sample_metrics_are_empty_as_in_llama_swap() -> None:
+    asked = watched(UNCONFIGURED).get("/metrics")
+
+    assert (asked.status, asked.body) == (200, b"")
+    assert asked.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+
+
+def test_then_they_tell_of_the_machine_and_of_the_queue() -> None:
+    daemon = watched(UNCONFIGURED)
+    daemon.reactor.advance(5.0)
+
+    told = daemon.get("/metrics").body
+
+    assert b"llamaswap_memory_total_bytes " in told
+    assert b"llamaswap_gpu_power_draw_watts{" in told
+    assert b'llamaswap_scheduler_queue_depth{band="normal"} 0.0\n' in told
+
+
+def test_who_configures_a_scheduler_has_its_metrics_whether_or_not_a_machine_is_watched() -> None:
+    daemon = watched(FLEET)
+
+    for one in (daemon, WebDaemon(FLEET)):
+        assert b"llamaswap_scheduler_queue_depth" in one.get("/metrics").body
+    assert b"llamaswap_memory_total_bytes" not in daemon.get("/metrics").body
+    daemon.reactor.advance(5.0)
+    assert b"llamaswap_memory_total_bytes" in daemon.get("/metrics").body
+
+
+def test_no_series_says_when_it_was_made() -> None:
+    daemon = WebDaemon()
+    daemon.warm()
+
+    assert b"_created" not in daemon.get("/metrics").body
+
+
+def test_there_is_no_icon_and_nobody_needs_a_key_to_learn_that() -> None:
+    asked = WebDaemon(FLEET, api_keys=("secret",)).get("/favicon.ico")
+
+    assert (asked.status, asked.body) == (404, b"404 page not found\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "place"),
+    [("/", 302, "/ui"), ("/ui", 307, "/ui/"), ("/upstream", 302, "/ui/models")],
+)
+def test_browsers_are_led_to_the_pages(path: str, status: int, place: str) -> None:
+    asked = WebDaemon(FLEET, api_keys=("secret",)).get(path)
+
+    assert (asked.status, asked.headers["location"]) == (status, place)
 
 
 def test_metrics_show_the_queue_as_it_is_now() -> None:

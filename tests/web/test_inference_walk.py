@@ -181,5 +181,5 @@ class Walk(RuleBasedStateMachine):
 
 TestWalk = Walk.TestCase
 TestWalk.settings = settings(
-    max_examples=35, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )

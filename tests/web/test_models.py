@@ -183,3 +183,74 @@ def test_running_follows_the_processes() -> None:
     daemon.ready()
     assert daemon.get("/running").json["running"][0]["state"] == "ready"
     assert json.loads(daemon.get("/v1/models").body)["data"][1]["status"] == {"value": "loaded"}
+
+
+EVERYTHING = """
+    routing: {scheduler: {use: serial}}
+    groups: {all: {swap: false, members: [a, hidden]}}
+    selectors:
+      any:
+        {strategy: spillover, targets: [a, hidden], settings: {spillover: 2}, name: " Any ", metadata: {x: 1}}
+      first: {strategy: pin, targets: [hidden, a]}
+      secret: {strategy: warm, targets: [a], unlisted: true}
+    profiles: {work: {pins: {daily: a, nick: hidden, gone: null, far: a}}}
+    models:
+      a: {cmd: serve a, proxy: "http://127.0.0.1:9001", aliases: [nick]}
+      hidden: {cmd: serve hidden, proxy: "http://127.0.0.1:9002", unlisted: true}
+    peers:
+      box: {proxy: "http://127.0.0.2:80", models: [far, both]}
+      other: {proxy: "http://127.0.0.3:80", models: [both]}
+"""
+
+
+def listed(daemon: WebDaemon) -> dict[str, Any]:
+    """The records of the list, by id."""
+    return {one["id"]: one for one in daemon.get("/v1/models").json["data"]}
+
+
+def test_peers_and_selectors_are_listed_under_the_names_that_work() -> None:
+    records = listed(WebDaemon(EVERYTHING))
+
+    assert list(records) == ["a", "any", "box/both", "box/far", "first", "other/both"]
+    assert records["box/far"] == {
+        "id": "box/far",
+        "object": "model",
+        "created": int(NOON),
+        "owned_by": "llama-swap",
+        "name": "box: far",
+        "meta": {"llamaswap": {"type": "peer", "peerID": "box"}},
+        "status": {"value": "unloaded"},
+    }
+    assert records["any"]["name"] == "Any"
+    assert records["any"]["meta"] == {
+        "llamaswap": {
+            "x": 1,
+            "type": "selector",
+            "strategy": "spillover",
+            "targets": ["a", "hidden"],
+            "spillover": 2,
+        }
+    }
+    assert "spillover" not in records["first"]["meta"]["llamaswap"]
+
+
+def test_a_selector_counts_as_loaded_with_a_target_that_is_or_comes_up() -> None:
+    daemon = WebDaemon(EVERYTHING)
+    assert listed(daemon)["any"]["status"] == {"value": "unloaded"}
+
+    daemon.chat("a")
+
+    assert listed(daemon)["any"]["status"] == {"value": "loaded"}
+    assert listed(daemon)["first"]["status"] == {"value": "unloaded"}
+
+
+def test_pins_are_listed_while_their_profile_is_on_and_only_where_they_shadow_nothing() -> None:
+    daemon = WebDaemon(EVERYTHING)
+    assert "daily" not in listed(daemon)
+
+    daemon.request("PUT", "/api/profiles/active", body=b'{"name":"work"}')
+
+    records = listed(daemon)
+    assert records.keys() - {"a", "any", "box/both", "box/far", "first", "other/both"} == {"daily"}
+    assert records["daily"]["meta"] == {"llamaswap": {"type": "profile"}}
+    assert records["daily"]["status"] == {"value": "unloaded"}
