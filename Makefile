@@ -41,7 +41,7 @@ types: $(VENV)/.dev
 
 # The last line of each is pytest's summary.
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -p no:cacheprovider --ignore=tests/integration --ignore=$(TRANSCRIPTS)
+	$(BIN)/python -m pytest -q -n auto -p no:cacheprovider --ignore=tests/integration --ignore=$(TRANSCRIPTS)
 
 integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/integration $(TRANSCRIPTS)

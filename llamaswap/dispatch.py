@@ -92,6 +92,7 @@ class _Waiter:
     told: Callable[[Verdict], None]
     verdict: Verdict | None = None
     dispatched: float = 0.0
+    turn: int = -1  # the event that dispatched it
 
 
 Queued = Callable[[Callable[[], int | None]], None]
@@ -127,6 +128,7 @@ class Dispatcher:
         self._numbers = 0
         self._inbox: deque[_Event] = deque()
         self._draining = False
+        self._turn = 0  # which event is being carried out
         self._waiters: dict[int, _Waiter] = {}
         self._loads: dict[str, Deferred[None]] = {}
         self._chores = Chores()
@@ -276,6 +278,7 @@ class Dispatcher:
         self._draining = True
         try:
             while self._inbox:
+                self._turn += 1
                 for decision in self._inbox.popleft()(self._facts()):
                     self._carry_out(decision)
         finally:
@@ -318,6 +321,7 @@ class Dispatcher:
             return  # its caller left while this decision waited its turn, and counts as abandoned
         waiter.verdict = verdict
         waiter.dispatched = self._clock.seconds()
+        waiter.turn = self._turn
         self._observer.dispatched(verdict)
         self._log.info(
             "dispatch.dispatched model={model} ticket={ticket} band={band} priority={priority} "
@@ -341,7 +345,9 @@ class Dispatcher:
             self._post(lambda facts: self._scheduler.released(ticket, facts))
             waiter.ready.errback(NotReady(ticket.model))
             return
-        load = self._clock.seconds() - waiter.dispatched
+        # Dispatched by the same event: there was nothing to load, whatever the clock says.
+        resident = waiter.turn == self._turn
+        load = 0.0 if resident else self._clock.seconds() - waiter.dispatched
         self._held[ticket.model] += 1
         waiter.ready.callback(Lease(server=server, verdict=waiter.verdict, load=load))
 

@@ -123,7 +123,7 @@ class LlamaSwapService(Service):
         if self._around.sampler is not None:
             self._around.sampler.start()
         self._tell_settings()
-        places = ", ".join(shown_place(port.getHost()) for port in self._ports)
+        places = self._places()
         self._log.info("service.started listening={places}", places=places)
         # In the reactor's first turn: before that, a signal to stop would find nobody to heed it.
         self._reactor.callLater(0, self._supervisor.ready, f"listening on {places}")
@@ -155,10 +155,12 @@ class LlamaSwapService(Service):
             CannotStart: the new store cannot be used; nothing has changed then.
         """
         self._supervisor.reloading(self._reactor.seconds())
+        status = "kept the configuration: the new one cannot be used"
         try:
             self._take_over(config)
+            status = f"reloaded; listening on {self._places()}"
         finally:
-            self._supervisor.ready("reloaded")
+            self._supervisor.ready(status)
 
     def _take_over(self, config: Config) -> None:
         old_config, old_generation = self._config, self._generation
@@ -194,6 +196,9 @@ class LlamaSwapService(Service):
     def _latest_sample(self) -> Sample | None:
         sampler = self._around.sampler
         return None if sampler is None else sampler.latest()
+
+    def _places(self) -> str:
+        return ", ".join(shown_place(port.getHost()) for port in self._ports)
 
     async def _handle(self, exchange: Exchange) -> None:
         await self._generation.handle(exchange)

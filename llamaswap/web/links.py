@@ -24,6 +24,10 @@ dd { margin: 0; color: #555; }
 <dt><a href="../api/metrics/activity">/api/metrics/activity</a>
 <dd>the last requests, and why each went when it did
 <dt><a href="../metrics">/metrics</a><dd>the queue and the models, for Prometheus
+<dt><a href="../api/performance">/api/performance</a>, <a href="../api/hardware">/api/hardware</a>
+<dd>the last hour of this machine, and what it is
+<dt><a href="../api/profiles">/api/profiles</a><dd>which names are pinned to which models
+<dt><a href="../api/events">/api/events</a><dd>all of it as it happens
 <dt><a href="../logs">/logs</a>, <a href="../logs/stream">/logs/stream</a><dd>what the daemon says
 <dt><a href="../logs/stream/upstream">/logs/stream/upstream</a><dd>what the models say
 </dl>

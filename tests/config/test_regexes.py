@@ -1,8 +1,9 @@
-"""RE2 on Python's `re`."""
+"""What llama-swap takes for an expression, and what it does not."""
 
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,8 @@ from llamaswap.config.regexes import LONGEST, WrongRegex, compile_re2
         (r"a{,3}x{", "a{,3}x{", True),
         (r"(?P<n>a)(?P<n>b)(?<m>c)", "abc", True),
         (r"^*a", "a", True),
+        (r"^\pL$", "é", True),
+        (r"\p{Greek}", "a", False),
         (r"", "anything", True),
     ],
 )
@@ -46,8 +49,8 @@ def test_an_expression_finds_what_re2_finds(pattern: str, text: str, found: bool
 
 
 def test_ungreedy_turns_repetitions_around() -> None:
-    match = compile_re2("(?U)a+").search("aaa")
-    assert match is not None and match[0] == "a"
+    match: Any = compile_re2("(?U)a+").search("aaa")
+    assert match[0] == "a"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,7 @@ def test_ungreedy_turns_repetitions_around() -> None:
         r"x\Z",
         r"\u0041",
         r"\C",
-        r"\pL",
+        r"a\\\C",
         "\\",
         "(?x)a",
         "(?#c)",
@@ -80,7 +83,6 @@ def test_ungreedy_turns_repetitions_around() -> None:
         "a{3,2}",
         "((a{100}){100})",
         r"\x{110000}",
-        "(" * 3000 + ")" * 3000,
         "a" * (LONGEST + 1),
     ],
 )

@@ -130,7 +130,7 @@ async def test_a_program_that_cannot_be_executed_says_so_in_its_output(
 
 
 def test_what_is_no_program_is_refused(children: ChildRunner, tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="no program .* in PATH"):
+    with pytest.raises(CannotStart, match=r"no program .* in PATH"):
         Ran(children, "no-such-program-anywhere")
     with pytest.raises(CannotStart, match="embedded null"):
         Ran(children, "sh", "-c", "nul\0inside")
