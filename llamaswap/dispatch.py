@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -21,10 +21,10 @@ from twisted.logger import Logger
 from llamaswap.chores import Chores
 from llamaswap.doubts import Doubts
 from llamaswap.errors import NotReady, ShuttingDown, UnknownModel
+from llamaswap.leases import Abandoned, DispatchObserver, Lease, Queued, Use
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.server import LoadFailed, ModelServer, ServerGone
 from llamaswap.scheduling.vocabulary import (
-    Band,
     Decision,
     Dispatch,
     Facts,
@@ -39,51 +39,6 @@ from llamaswap.scheduling.vocabulary import (
 )
 
 
-class DispatchObserver(Protocol):
-    """Who counts what the dispatcher does."""
-
-    def dispatched(self, verdict: Verdict) -> None:
-        """A ticket has left the waiting room for the box."""
-
-    def abandoned(self, band: Band) -> None:
-        """A client left while its ticket waited."""
-
-    def load_began(self, model: str) -> None:
-        """A load was begun because a ticket needs it."""
-
-    def load_ended(self, model: str, seconds: float) -> None:
-        """A load made its model ready."""
-
-
-class Abandoned(Exception):
-    """The client left before its ticket was served.
-
-    Args:
-        ticket: what it waited with.
-        verdict: why it had been dispatched, or None if it still waited.
-        waited: seconds since it arrived.
-        metadata: what its activity row says of it if it still waited.
-    """
-
-    def __init__(
-        self, ticket: Ticket, verdict: Verdict | None, waited: float, metadata: Mapping[str, str]
-    ) -> None:
-        super().__init__(f"abandoned after {waited:.1f} s")
-        self.ticket = ticket
-        self.verdict = verdict
-        self.waited = waited
-        self.metadata = metadata
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """The right to talk to a ready model's server, until the `async with` that gave it ends."""
-
-    server: ModelServer
-    verdict: Verdict | None  # None for a call that went past the queue
-    load: float  # seconds of load between dispatch and lease; 0 when the model was resident
-
-
 @dataclass(slots=True)
 class _Waiter:
     """One ticket's caller."""
@@ -94,9 +49,6 @@ class _Waiter:
     dispatched: float = 0.0
     turn: int = -1  # the event that dispatched it
 
-
-Queued = Callable[[Callable[[], int | None]], None]
-"""Told that a ticket waits, with a question for its place: 1 goes next, None waits no more."""
 
 _Event = Callable[[Facts], Sequence[Decision]]
 
@@ -169,13 +121,13 @@ class Dispatcher:
             and self._scheduler.bypass_when_resident
             and self._scheduler.resident(model, self._facts())
         ):
-            with _Use(server):
+            with Use(server):
                 yield Lease(server=server, verdict=None, load=0.0)
             return
         ticket = self._take_ticket(model, priority)
         lease = await self._granted(ticket, told, queued)
         try:
-            with _Use(server):
+            with Use(server):
                 yield lease
         finally:
             self._held[model] -= 1
@@ -409,18 +361,3 @@ async def _all_stopped(stops: Iterable[Deferred[None]]) -> None:
     for stop in stops:
         with suppress(ServerGone):  # shut down for good: nothing of it is left
             await stop
-
-
-class _Use:
-    """Counts as use of a server while it is open: its TTL does not run."""
-
-    __slots__ = ("_server",)
-
-    def __init__(self, server: ModelServer) -> None:
-        self._server = server
-
-    def __enter__(self) -> None:
-        self._server.begin_use()
-
-    def __exit__(self, *_: object) -> None:
-        self._server.end_use()

@@ -15,8 +15,9 @@ from twisted.logger import Logger
 from twisted.web.client import Agent, ResponseFailed, ResponseNeverReceived
 
 from llamaswap.chores import Chores
-from llamaswap.dispatch import Abandoned, Dispatcher, Lease
+from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import Refusal
+from llamaswap.leases import Abandoned, Lease
 from llamaswap.processes.health import Address
 
 PRIORITY = 0

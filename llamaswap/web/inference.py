@@ -23,13 +23,14 @@ from llamaswap.calls.resolution import Destination, Directory, Local, Remote
 from llamaswap.calls.rewriting import rewrite
 from llamaswap.calls.selectors import Reservation
 from llamaswap.config.model import ModelConfig
-from llamaswap.dispatch import Abandoned, Dispatcher
+from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import Refusal, Rendered, UnknownModel, UpstreamUnreachable
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.leases import Abandoned
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.server import ModelServer
 from llamaswap.proxying.local import LocalUpstream, text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from llamaswap.activity.record import ABORTED, Activity
-from llamaswap.dispatch import Abandoned, Lease
 from llamaswap.errors import Refusal, Rendered
 from llamaswap.http1.heads import ResponseHead
+from llamaswap.leases import Abandoned, Lease
 from llamaswap.metering.capture import Capture, Recording
 from llamaswap.metering.failures import failure_text
 from llamaswap.metering.meter import Meter

@@ -21,8 +21,9 @@ from llamaswap.config.model import (
     SchedulerName,
     SerialSettings,
 )
-from llamaswap.dispatch import Abandoned, Dispatcher, Lease, Queued
+from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import Refusal
+from llamaswap.leases import Abandoned, Lease, Queued
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.server import ModelServer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from llamaswap.dispatch import Abandoned, Lease
 from llamaswap.errors import UnknownModel, render
 from llamaswap.http1.heads import ResponseHead
+from llamaswap.leases import Abandoned, Lease
 from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
 from llamaswap.web.visit import Visit
 from support.processes_fakes import Rig

@@ -1,0 +1,73 @@
+"""What who asks for a model gets of the dispatcher: a lease, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from llamaswap.processes.server import ModelServer
+from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
+
+Queued = Callable[[Callable[[], int | None]], None]
+"""Told that a ticket waits, with a question for its place: 1 goes next, None waits no more."""
+
+
+class DispatchObserver(Protocol):
+    """Who counts what the dispatcher does."""
+
+    def dispatched(self, verdict: Verdict) -> None:
+        """A ticket has left the waiting room for the box."""
+
+    def abandoned(self, band: Band) -> None:
+        """A client left while its ticket waited."""
+
+    def load_began(self, model: str) -> None:
+        """A load was begun because a ticket needs it."""
+
+    def load_ended(self, model: str, seconds: float) -> None:
+        """A load made its model ready."""
+
+
+class Abandoned(Exception):
+    """The client left before its ticket was served.
+
+    Args:
+        ticket: what it waited with.
+        verdict: why it had been dispatched, or None if it still waited.
+        waited: seconds since it arrived.
+        metadata: what its activity row says of it if it still waited.
+    """
+
+    def __init__(
+        self, ticket: Ticket, verdict: Verdict | None, waited: float, metadata: Mapping[str, str]
+    ) -> None:
+        super().__init__(f"abandoned after {waited:.1f} s")
+        self.ticket = ticket
+        self.verdict = verdict
+        self.waited = waited
+        self.metadata = metadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to talk to a ready model's server, until the `async with` that gave it ends."""
+
+    server: ModelServer
+    verdict: Verdict | None  # None for a call that went past the queue
+    load: float  # seconds of load between dispatch and lease; 0 when the model was resident
+
+
+class Use:
+    """Counts as use of a server while it is open: its TTL does not run."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: ModelServer) -> None:
+        self._server = server
+
+    def __enter__(self) -> None:
+        self._server.begin_use()
+
+    def __exit__(self, *_: object) -> None:
+        self._server.end_use()
