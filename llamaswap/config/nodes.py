@@ -6,9 +6,10 @@ No YAML here, and no settings: just four shapes and how a scalar's value is writ
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from llamaswap.config.mistakes import Place
 
@@ -20,6 +21,18 @@ class Timestamp(str):
     """A date or time, in RFC 3339."""
 
     __slots__ = ()
+
+
+class OddKeys(dict[str, Any]):
+    """A free-form mapping of which some keys were no text; its own keys are how they are spelt."""
+
+    __slots__ = ("written",)
+
+    def __init__(self, entries: Iterable[tuple[Any, str, Any]]) -> None:
+        """Take (key as it was, its spelling, value) for each entry."""
+        entries = tuple(entries)
+        super().__init__({spelt: value for _, spelt, value in entries})
+        self.written = tuple((key, value) for key, _, value in entries)
 
 
 Plain: TypeAlias = bool | int | float | str | None

@@ -14,7 +14,18 @@ from types import MappingProxyType
 from typing import Any
 
 from llamaswap.config.mistakes import Place, Report, below
-from llamaswap.config.nodes import Entry, Mapping, Node, Plain, Scalar, Sequence, Timestamp, describe, spell
+from llamaswap.config.nodes import (
+    Entry,
+    Mapping,
+    Node,
+    OddKeys,
+    Plain,
+    Scalar,
+    Sequence,
+    Timestamp,
+    describe,
+    spell,
+)
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "off", "Off", "OFF"})
@@ -175,7 +186,8 @@ class Section:
         if not isinstance(node, Mapping):
             self.wrong(key, f"expected a mapping, got {describe(node)}")
             return MappingProxyType({})
-        return MappingProxyType({name: plain(value) for name, value in _pairs(node)})
+        value: Names[str, Any] = plain(node)
+        return value if isinstance(value, OddKeys) else MappingProxyType(dict(value))
 
     def unread(self) -> tuple[Named, ...]:
         """The entries that nobody has asked for."""
@@ -237,20 +249,23 @@ def whole_of(node: Node, path: str, report: Report, unit: str) -> int | None:
 
 
 def plain(node: Node) -> Any:
-    """A free-form value: dicts, lists, text and numbers; keys and dates become text."""
+    """A free-form value: dicts, lists, text and numbers; keys and dates are text that knows what it was."""
     if isinstance(node, Mapping):
-        return {name: plain(value) for name, value in _pairs(node)}
+        entries = [(key, spell(key), plain(value)) for key, value in _pairs(node)]
+        if all(isinstance(key, str) and not isinstance(key, Timestamp) for key, _, _ in entries):
+            return {spelt: value for _, spelt, value in entries}
+        return OddKeys(entries)
     if isinstance(node, Sequence):
         return [plain(item) for item in node.items]
     assert isinstance(node, Scalar)
-    return str(node.value) if isinstance(node.value, Timestamp) else node.value
+    return node.value
 
 
-def _pairs(node: Mapping) -> Iterator[tuple[str, Node]]:
+def _pairs(node: Mapping) -> Iterator[tuple[Plain, Node]]:
     """A null key vanishes with its value."""
     for key, value in node.entries:
         if key.value is not None:
-            yield spell(key.value), value
+            yield key.value, value
 
 
 def _is_null(node: Node) -> bool:

@@ -23,6 +23,7 @@ from llamaswap.config.model import (
     SelectorConfig,
     Timeouts,
 )
+from llamaswap.config.nodes import OddKeys, Timestamp
 
 
 def dump(config: Config) -> str:
@@ -94,7 +95,16 @@ def model_settings(model: ModelConfig) -> dict[str, Any]:
 
 
 def free_form(value: Any) -> Any:
-    """Return what a user wrote as JSON allows it: infinities and NaN become `{"$float": ...}`."""
+    """Return what a user wrote as JSON allows it.
+
+    Infinities and NaN become `{"$float": ...}`, dates `{"$time": ...}`, mappings
+    with keys that are no text `{"$map": [[key, value], ...]}`.
+    """
+    if isinstance(value, OddKeys):
+        pairs = [[free_form(key), free_form(one)] for key, one in value.written]
+        return {"$map": sorted(pairs, key=lambda pair: json.dumps(pair[0]))}
+    if isinstance(value, Timestamp):
+        return {"$time": str(value)}
     if isinstance(value, Mapping):
         return {str(key): free_form(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

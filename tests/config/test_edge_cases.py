@@ -129,7 +129,7 @@ ROWS = (
     Row("EC-32", "unset in a command's comment", BLOCK_COMMENT, REJECTED),
     Row("EC-33", "ports elsewhere",
         'models: {m: {cmd: "s ${PORT}", metadata: {p: "${PORT}", u: "h:${PORT}", k: {7: "${PORT}"}}}}',
-        {"models.m.metadata": {"p": 5800, "u": "h:5800", "k": {"7": "${PORT}"}}}),
+        {"models.m.metadata": {"p": 5800, "u": "h:5800", "k": {"$map": [[7, "${PORT}"]]}}}),
     Row("EC-34", "macros of an anchor", f"{BASE}\nmodels: {{m: {{<<: *b}}}}", {ONE: "x 1"}),
     Row("EC-34", "own macros replace them", f"{BASE}\nmodels: {{m: {{<<: *b, macros: {{K: 2}}}}}}", REJECTED),
     Row("EC-35", "keys of setParamsByID",

@@ -47,3 +47,20 @@ def test_numbers_that_json_lacks_are_wrapped() -> None:
         "a": [{"$float": "inf"}, {"$float": "-inf"}, 1.5]
     }
     assert free_form(float("nan")) == {"$float": "nan"}
+
+
+def test_dates_and_keys_that_are_no_text_are_told_from_text() -> None:
+    config = load_text(
+        "models: {m: {cmd: s, proxy: 'http://h', metadata: {d: 2024-05-06, k: {7: a, b: [1]}, 8: x}}}"
+    )
+
+    shown = effective(config)["models"]["m"]["metadata"]
+
+    assert shown == {
+        "$map": [
+            ["d", {"$time": "2024-05-06T00:00:00Z"}],
+            ["k", {"$map": [["b", [1]], [7, "a"]]}],
+            [8, "x"],
+        ]
+    }
+    assert config.models["m"].metadata["k"] == {"7": "a", "b": [1]}
