@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{bad}\n{USAGE}", end="", file=sys.stderr)
         sys.exit(2)
     if flags.is_on("version"):
-        print(f"version: {llamaswap.__version__} (llamaswap for Twisted)")
+        print(f"version: {llamaswap.__version__} (unknown), built at unknown")  # in llama-swap's form
     elif flags.is_on("help", "h"):
         print(USAGE, end="")
     else:
