@@ -182,14 +182,14 @@ class Inference:
                 visit.refused(refusal, refuse(exchange, refusal))
         except CancelledError:
             visit.failed(ABORTED, f"{_who(exchange)} before the upstream answered")
-            self._end_cancelled(exchange, visit)
+            self._end_cancelled(exchange)
         except Abandoned as gone:
             visit.abandoned(gone, _who(exchange))
-            self._end_cancelled(exchange, visit)
+            self._end_cancelled(exchange)
         finally:
             self._guests.farewell(visit)
 
-    def _end_cancelled(self, exchange: Exchange, visit: Visit) -> None:
+    def _end_cancelled(self, exchange: Exchange) -> None:
         """Answer a request that somebody else ended; one whose client left ends by itself."""
         if exchange.gone:
             raise CancelledError
