@@ -197,7 +197,7 @@ def test_fifty_swaps_leave_descriptors_and_memory_as_they_were(tmp_path: Path) -
             assert daemon.chat("a").status == 200
             assert daemon.chat("b").status == 200
 
-        until(lambda: len(daemon.descriptors()) == len(descriptors_before), "as few descriptors as before")
+        until(lambda: len(daemon.descriptors()) <= len(descriptors_before), "as few descriptors as before")
         assert daemon.memory() - memory_before < 6 << 20
         loads = daemon.metrics()['llamaswap_model_load_seconds_count{model="a"}']
         assert loads == 28
