@@ -50,6 +50,7 @@ class Generation:
         self._catalog = Catalog(config)
         self._profile = ActiveProfile(config.profiles)
         self._peers = PeerUpstream(around.reactor, config.peers)
+        self._directory = make_directory(config, self._profile, engine.state)
         self._bulletin = Bulletin(self._board(), around.reactor)
         self._events = Events(self._bulletin)
         self._logs = Logs(around.books, engine.model_books, self._catalog)
@@ -106,7 +107,7 @@ class Generation:
             wall=around.wall,
         )
         return Inference(
-            directory=make_directory(self._config, self._profile, engine.state),
+            directory=self._directory,
             dispatcher=engine.dispatcher,
             server_of=engine.fleet.get,
             upstream=LocalUpstream(pool),
@@ -120,12 +121,7 @@ class Generation:
     def _endpoints(self, inference: Inference) -> Mapping[Endpoint, Handler]:
         """Return what answers the endpoints that are not about the service itself."""
         around, is_ready = self._around, self._engine.is_ready
-        upstream = Upstream(
-            make_directory(self._config, self._profile, self._engine.state),
-            inference,
-            self._config.ignore_paths,
-            is_ready,
-        )
+        upstream = Upstream(self._directory, inference, self._config.ignore_paths, is_ready)
         shortcut = Shortcut(self._catalog, inference, is_ready)
         return {
             Endpoint.UPSTREAM: upstream.pass_on,

@@ -24,9 +24,6 @@ class Peek:
     stream: bool
 
 
-NOTHING = Peek("", stream=False)
-
-
 class _Head(msgspec.Struct):
     model: msgspec.Raw = msgspec.Raw()
     stream: msgspec.Raw = msgspec.Raw()

@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from llamaswap.activity.record import ABORTED
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
+from llamaswap.telemetry.inflight import remote_ip
 
 # The one event whose words are not ours to choose.
 LINE = 'Request {ip} "{method} {path} {protocol}" {status} {size_bytes} "{agent}" {duration}'
@@ -83,8 +84,7 @@ def client_ip(head: RequestHead, peer: str) -> bytes:
     Proxies in front of us are believed; the name may be forged, and is good for reading only.
     A peer on a UNIX socket has none and is called `-`.
     """
-    first = (head.get(b"x-forwarded-for") or b"").partition(b",")[0].strip()
-    return first or (head.get(b"x-real-ip") or b"").strip() or peer.encode() or b"-"
+    return remote_ip(head.headers, peer).encode("latin-1") or b"-"
 
 
 def quoted(value: bytes) -> str:

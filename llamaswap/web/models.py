@@ -126,7 +126,7 @@ def list_running(config: Config, states: Mapping[str, str]) -> JsonObject:
                 "description": model.description,
             }
             for model in config.models.values()
-            if states[model.id] not in ("stopped", "shutdown")
+            if _is_loaded(states[model.id])
         ]
     }
 
