@@ -15,6 +15,9 @@ from twisted.internet.protocol import ClientFactory, Factory
 from twisted.python.failure import Failure
 from typing_extensions import override
 
+from llamaswap.http1.heads import ResponseHead
+from llamaswap.http1.memory import HeadMemory
+from llamaswap.http1.parsing import parse_response
 from llamaswap.http1.securing import HandshakeFailed, Security, connect_securely
 from llamaswap.http1.upstream import Address, UpstreamConnection
 
@@ -26,6 +29,8 @@ class UpstreamFailed(Exception):
         super().__init__(reason)
         self.reason = reason
 
+
+MAX_IDLE = 100  # connections; fewer, and a crowd of clients connects anew for nearly every request
 
 _Ways = tuple[float, float, Security | None]
 
@@ -43,7 +48,7 @@ class Pool:
         *,
         connect_timeout: float = 30.0,
         idle_seconds: float = 90.0,
-        max_idle: int = 10,
+        max_idle: int = MAX_IDLE,
         security: Security | None = None,
     ) -> None:
         """Keep nothing yet.
@@ -54,6 +59,7 @@ class Pool:
             max_idle: connections kept per host and port; the longest unused goes first.
             security: every connection is inside TLS; None leaves them plain.
         """
+        self.memory: HeadMemory[ResponseHead] = HeadMemory(parse_response)
         self._reactor = reactor
         self._connect_timeout = connect_timeout
         self._idle_seconds = idle_seconds
@@ -79,10 +85,6 @@ class Pool:
                 security=security,
             )
         return pool
-
-    def seconds(self) -> float:
-        """Now, on the clock of the connections."""
-        return self._reactor.seconds()
 
     def take(self, host: str, port: int) -> UpstreamConnection | None:
         """The idle connection that was used last, if there is one."""

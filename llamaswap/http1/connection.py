@@ -10,28 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from functools import partial
+from typing import Any, Final
 from typing import Protocol as Seam
 
 from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IAddress, IHalfCloseableProtocol, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from typing_extensions import override
+from zope.interface import implementer
 
-from llamaswap.http1.body import MOST_BODY_BYTES, Intake
+from llamaswap.errands import Errand
+from llamaswap.http1.body import MOST_BODY_BYTES, Intake, Room
 from llamaswap.http1.deadline import Deadline
 from llamaswap.http1.exchange import ClientGone, Exchange, Tunnel
-from llamaswap.http1.framing import Framing
-from llamaswap.http1.heads import format_response
+from llamaswap.http1.framing import CHUNKED, LENGTH, NONE
+from llamaswap.http1.halfclose import Probe
+from llamaswap.http1.heads import RequestHead
+from llamaswap.http1.memory import HeadMemory
 from llamaswap.http1.outlet import Outlet, SocketOutlet, StreamTransport, open_outlet, set_tcp_options
-from llamaswap.http1.parsing import HeadBuffer, Malformed, ParsedRequest, parse_request
+from llamaswap.http1.parsing import HeadBuffer, Malformed
+from llamaswap.http1.writing import format_response
 
 Handler = Callable[[Exchange], Coroutine[Any, Any, None]]
+Fields = tuple[tuple[bytes, bytes], ...]
 
-_TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
+TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
 
 # How long a client that was refused may go on sending before it is cut: closing
 # with its bytes unread would reset the connection and take our answer with it.
@@ -56,6 +63,8 @@ class Owner(Seam):
     handler: Handler
     clock: IReactorTime
     limits: Limits
+    room: Room  # for the bodies of all requests
+    memory: HeadMemory[RequestHead]
     closing: bool  # no connection takes another request
 
     def date(self) -> bytes:
@@ -67,6 +76,9 @@ class Owner(Seam):
     def closed(self, connection: ServerConnection) -> None:
         """A connection is lost."""
 
+    def refusal(self, error: Malformed) -> tuple[Fields, bytes]:
+        """Fields and body of what a client is told whose request is not taken; called once for each."""
+
 
 class _State(Enum):
     OPEN = auto()  # takes requests
@@ -74,6 +86,11 @@ class _State(Enum):
     CLOSING = auto()  # takes nothing more; what was written is still sent
 
 
+_OPEN: Final = _State.OPEN  # as in `framing`, for what is asked at every request
+_TUNNEL: Final = _State.TUNNEL
+
+
+@implementer(IHalfCloseableProtocol)
 class ServerConnection(Protocol):
     """One client connection."""
 
@@ -85,17 +102,17 @@ class ServerConnection(Protocol):
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._limits = owner.limits
-        self._state = _State.OPEN
+        self._state: _State = _OPEN
         self._heads = HeadBuffer(self._limits.head_bytes)
         self._deadline = Deadline(owner.clock, self._expired)
         self._exchange: Exchange | None = None  # the one in progress
-        self._task: Deferred[None] | None = None  # its handler
         self._tunnel: Tunnel | None = None
         self._held = b""  # came behind the request in progress
         self._advancing = False
         self._reading_paused = False
         self._progress_due = False  # the response is here; the client has only to take it
         self._client_host = ""
+        self._probe: Probe | None = None  # once the client has ended its side
 
     # What Twisted calls.
 
@@ -110,7 +127,7 @@ class ServerConnection(Protocol):
     @override
     def dataReceived(self, data: bytes) -> None:
         exchange = self._exchange
-        if self._state is not _State.OPEN:
+        if self._state is not _OPEN:
             if self._tunnel is not None:
                 self._tunnel.client_data(data)
         elif exchange is not None and not exchange.intake.complete:
@@ -118,20 +135,29 @@ class ServerConnection(Protocol):
         elif exchange is not None or self.outlet.buffered or self._held:
             self._hold(data)
         else:
-            self._held = data
-            self._advance()
+            self._take_head(data)
+
+    def readConnectionLost(self) -> None:
+        """The client sends nothing more: it has left, or only waits for its answer."""
+        exchange, outlet = self._exchange, self.outlet
+        if exchange is None:
+            self._close()
+        elif isinstance(outlet, SocketOutlet) and self._may_wait(exchange):
+            self._probe = Probe(outlet.handle, self._owner.clock, outlet.write, self._left)
+            if not self._probe.start():
+                self._left()
+        else:
+            self._left()
+
+    def writeConnectionLost(self) -> None:
+        """We have sent everything; `_linger` did that."""
 
     @override
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._state = _State.CLOSING
         self._deadline.stop()
         self.outlet.stopProducing()
         self._owner.closed(self)
-        exchange, self._exchange = self._exchange, None
-        if exchange is not None and not exchange.finished:
-            exchange.lost()
-            self._cancel()
-            exchange.over()
+        self._leave()
         self._tunnel = None
 
     # What the exchange calls (`exchange.Line`).
@@ -141,14 +167,18 @@ class ServerConnection(Protocol):
         return self._owner.date()
 
     def closing(self) -> bool:
-        """Whether this connection ends with the exchange in progress."""
-        return self._owner.closing
+        """Whether this connection ends with the exchange in progress; asked when its answer begins."""
+        if self._probe is None:
+            return self._owner.closing
+        self._probe.stop()
+        return True
 
     def ended(self, exchange: Exchange) -> None:
         """The response is complete: start the next request, or close."""
-        self._exchange = self._task = None
+        self._exchange = None
         self._progress_due = False
-        if self._state is _State.TUNNEL:
+        exchange.intake.give_back()
+        if self._state is _TUNNEL:
             self._close()
         elif not exchange.keep_alive or self._owner.closing:
             if exchange.intake.complete:
@@ -157,7 +187,8 @@ class ServerConnection(Protocol):
                 self._linger()
         else:
             self._deadline.set(self._limits.idle_seconds)
-            self._advance()
+            if self._held or self._reading_paused:
+                self._advance()
 
     def abort(self) -> None:
         """Cut the connection."""
@@ -198,7 +229,7 @@ class ServerConnection(Protocol):
 
     def close_when_idle(self) -> None:
         """Close now if nothing is under way; otherwise the end of the exchange does it."""
-        if self._exchange is None and self._state is _State.OPEN and not self._heads.begun:
+        if self._exchange is None and self._state is _OPEN and not self._heads.begun:
             self._close()
 
     def cut(self) -> None:
@@ -217,12 +248,7 @@ class ServerConnection(Protocol):
             return
         self._advancing = True
         try:
-            while (
-                self._held
-                and self._exchange is None
-                and self._state is _State.OPEN
-                and not self.outlet.buffered
-            ):
+            while self._held and self._exchange is None and self._state is _OPEN and not self.outlet.buffered:
                 data, self._held = self._held, b""
                 self._take_head(data)
         finally:
@@ -238,36 +264,28 @@ class ServerConnection(Protocol):
                 if self._heads.begun and not begun:
                     self._deadline.set(self._limits.head_seconds)
                 return
-            parsed = parse_request(found[0])
-            self._begin(parsed, found[1])
+            head = self._owner.memory.read(found[0])
+            self._begin(head, found[1])
         except Malformed as error:
             self._refuse(error)
 
-    def _begin(self, parsed: ParsedRequest, rest: bytes) -> None:
-        framing = Framing.CHUNKED if parsed.chunked else Framing.LENGTH if parsed.length else Framing.NONE
-        intake = Intake(framing, parsed.length, self._limits.body_bytes)
+    def _begin(self, head: RequestHead, rest: bytes) -> None:
+        length = head.length or 0
+        framing = LENGTH if length else CHUNKED if head.kin.chunked else NONE
+        owner = self._owner
+        intake = Intake(framing, length, owner.limits.body_bytes, owner.room)
         if rest:
             rest = intake.feed(rest)
-        exchange = Exchange(
-            self,
-            parsed.head,
-            intake,
-            client_host=self._client_host,
-            received=self._owner.clock.seconds(),
-            keep_alive=parsed.keep_alive,
-            expects_continue=parsed.expects_continue,
-        )
+        exchange = Exchange(self, head, intake, client_host=self._client_host, received=owner.clock.seconds())
         self._deadline.clear()
         self._exchange = exchange
         if rest:
             self._hold(rest)
-        self._await_body()
-        task = Deferred.fromCoroutine(self._owner.handler(exchange))
-        if self._exchange is exchange:
-            self._task = task
-        task.addCallbacks(
-            self._handled, self._handler_failed, callbackArgs=(exchange,), errbackArgs=(exchange,)
-        )
+        if not intake.complete:
+            self._await_body()
+        errand = Errand(owner.handler(exchange), partial(self._handled, exchange))
+        exchange.errand = errand
+        errand.start()
 
     def _take_body(self, exchange: Exchange, data: bytes) -> None:
         intake = exchange.intake
@@ -289,7 +307,7 @@ class ServerConnection(Protocol):
     def _await_body(self) -> None:
         """Limit the time for the next bytes of a body, unless it is we who keep the client waiting."""
         exchange = self._exchange
-        if exchange is None or exchange.intake.complete or self._state is not _State.OPEN:
+        if exchange is None or exchange.intake.complete or self._state is not _OPEN:
             return
         if self._reading_paused or exchange.awaits_continue:
             self._deadline.clear()
@@ -310,7 +328,7 @@ class ServerConnection(Protocol):
                 self._deadline.set(self._limits.idle_seconds)
             if exchange.on_drain is not None:
                 exchange.on_drain()
-        elif self._state is _State.OPEN:
+        elif self._state is _OPEN:
             self._deadline.set(self._limits.idle_seconds)
             if not self.outlet.buffered:
                 self._advance()
@@ -319,51 +337,78 @@ class ServerConnection(Protocol):
 
     # Ends.
 
-    def _handled(self, _: None, exchange: Exchange) -> None:
-        if not exchange.started and not exchange.gone and not exchange.finished:
+    def _may_wait(self, exchange: Exchange) -> bool:
+        """Return whether a client that has ended its side can be asked if it is still there."""
+        return (
+            self._state is _OPEN
+            and exchange.intake.complete
+            and not exchange.started
+            and exchange.head.version == (1, 1)
+        )
+
+    def _left(self) -> None:
+        """The client is gone in the middle of its request or of the response."""
+        self._leave()
+        self.transport.abortConnection()
+
+    def _leave(self) -> None:
+        """Nobody is there to be answered any more."""
+        self._state = _State.CLOSING
+        if self._probe is not None:
+            self._probe.stop()
+        exchange, self._exchange = self._exchange, None
+        if exchange is None:
+            return
+        exchange.intake.give_back()
+        if not exchange.finished:
+            exchange.lost()
+            exchange.cancel()
+            exchange.over()
+
+    def _handled(self, exchange: Exchange, error: BaseException | None) -> None:
+        """The handler is over; whatever it left undone is done here."""
+        if error is not None:
+            self._handler_failed(exchange, error)
+        elif not exchange.started and not exchange.gone and not exchange.finished:
             self._log.error(
                 "http.left_unanswered method={method} target={target}",
                 method=exchange.head.method,
                 target=exchange.head.target,
             )
-            exchange.respond(500, b"no answer was given\n", headers=_TEXT)
+            exchange.respond(500, b"no answer was given\n", headers=TEXT)
 
-    def _handler_failed(self, failure: Failure, exchange: Exchange) -> None:
-        if exchange.gone and failure.check(CancelledError, ClientGone):
+    def _handler_failed(self, exchange: Exchange, error: BaseException) -> None:
+        if exchange.gone and isinstance(error, CancelledError | ClientGone):
             return
         self._log.failure(
             "http.handler_failed method={method} target={target}",
-            failure=failure,
+            failure=Failure(error),
             method=exchange.head.method,
             target=exchange.head.target,
         )
         if exchange.started or exchange.gone:
             exchange.abort()
         else:
-            exchange.respond(500, b"internal error\n", headers=_TEXT)
-
-    def _cancel(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
+            exchange.respond(500, b"internal error\n", headers=TEXT)
 
     def _give_up(self, exchange: Exchange, error: Malformed) -> None:
         """The body is broken: whoever answers this exchange has lost its client."""
         self._exchange = None
+        exchange.intake.give_back()
         if exchange.started:
             self.abort()
         else:
             exchange.status = error.status
             self._refuse(error)
         exchange.lost()
-        self._cancel()
+        exchange.cancel()
         exchange.over()
 
     def _refuse(self, error: Malformed) -> None:
         """Say what is wrong and close."""
-        body = error.reason.encode() + b"\n"
+        about, body = self._owner.refusal(error)
         fields = (
-            *_TEXT,
+            *about,
             (b"Content-Length", b"%d" % len(body)),
             (b"Date", self.date()),
             (b"Connection", b"close"),
@@ -393,7 +438,7 @@ class ServerConnection(Protocol):
 
     def _expired(self) -> None:
         exchange = self._exchange
-        if self._state is _State.OPEN and exchange is not None and not self._progress_due:
+        if self._state is _OPEN and exchange is not None and not self._progress_due:
             # The rest of a body that was answered without it is nobody's loss.
             if not exchange.started:
                 self._give_up(exchange, Malformed("request body timed out", 408))

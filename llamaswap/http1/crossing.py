@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 
 from llamaswap.http1.framing import Framing
-from llamaswap.http1.heads import Headers, ResponseHead, end_to_end, has_no_body, upgrade_headers
+from llamaswap.http1.heads import Headers, ResponseHead, crossing_fields, has_no_body, upgrade_headers
 
 Fields = list[tuple[bytes, bytes]]
 
@@ -55,7 +55,7 @@ def cross(
         modern: the client speaks HTTP/1.1.
         unpacked: the body's content coding is undone on the way.
     """
-    fields = list(end_to_end(head.headers))
+    fields = crossing_fields(head)
     if head.status == 101:
         return [*_without(fields, {b"content-length"}), *upgrade_headers(head.headers)], Crossing.AS_THEY_CAME
     if unpacked:
@@ -102,6 +102,8 @@ def coding_to_undo(asked: Headers, head: ResponseHead, framing: Framing) -> byte
 def replaced(fields: Fields, added: Iterable[tuple[bytes, bytes]]) -> Fields:
     """`fields` with those in `added` put in the place of all of the same name."""
     added = tuple(added)
+    if not added:
+        return fields
     return [*_without(fields, {name.lower() for name, _ in added}), *added]
 
 

@@ -7,16 +7,34 @@ from, and what to do about a client that lags, is the relay's affair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from llamaswap.http1.crossing import Crossing, coding_to_undo, cross, replaced
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.framing import Framing
-from llamaswap.http1.heads import ResponseHead, upgrade_headers, usual_reason
+from llamaswap.http1.framing import NONE, Framing
+from llamaswap.http1.heads import ResponseHead, upgrade_headers
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.unpacking import Damaged, Unpacker
+from llamaswap.http1.writing import format_around_length, format_lines, status_line, usual_reason
 
 AddHeaders = Callable[[ResponseHead], Iterable[tuple[bytes, bytes]]]
+"""Asked once for all heads that differ in Content-Length only: it must not look at that."""
+
+
+class _Passage(NamedTuple):
+    """How all responses with such a head reach such a client."""
+
+    before: bytes  # the client's head up to the number in Content-Length, or all of it
+    after: bytes | None  # what is behind the number; None where the client sees none
+    dated: bool
+    crossing: Crossing
+    bare: bool  # of the crossing, as the next
+    closes: bool
+
+
+_AS_THEY_CAME: Final = Crossing.AS_THEY_CAME  # as in `framing`, for nearly every piece
+_OUR_CHUNKS: Final = (Crossing.ENCHUNKED, Crossing.RECHUNKED)
 
 
 class Delivery:
@@ -37,6 +55,7 @@ class Delivery:
         "_into",
         "_owes",
         "_unpacker",
+        "bare",
     )
 
     def __init__(
@@ -52,14 +71,10 @@ class Delivery:
         self._high_water = high_water
         self._held = b""  # the client's head, waiting to leave with the first body bytes
         # A response under way has a framing of its own; what it needs is the bare body.
-        self._crossing = Crossing.AS_THEY_CAME if into is None else Crossing.DECHUNKED
+        self._crossing = _AS_THEY_CAME if into is None else Crossing.DECHUNKED
+        self.bare = into is not None  # it wants the body without its framing
         self._unpacker: Unpacker | None = None
         self._owes = False  # there is more to unpack as soon as the client has room
-
-    @property
-    def bare(self) -> bool:
-        """Whether it wants the body without its framing."""
-        return self._crossing.bare
 
     @property
     def behind(self) -> bool:
@@ -75,13 +90,10 @@ class Delivery:
         exchange, into = self._exchange, self._into
         if head.status == 101 and (into is not None or not upgrade_headers(exchange.head.headers)):
             raise Malformed("101 for a request that asked for no upgrade")
-        # Of a response under way the client has seen a head that speaks of no coding.
-        coding = coding_to_undo(exchange.head.headers if into is None else (), head, framing)
-        if into is not None and coding is None and _is_coded(head):
-            raise Malformed("encoded, for a request that allowed no encoding")
+        if b"content-encoding" in head.kin.firsts:
+            self._begin_unpacking(head, framing)
         if exchange.gone:
             return
-        self._unpacker = None if coding is None else Unpacker(coding)
         if into is None:
             self._held = self._client_head(head, framing)
             if not more:
@@ -89,18 +101,17 @@ class Delivery:
 
     def data(self, data: bytes) -> None:
         """Body bytes as they came, framing included; for a bare body they mean nothing."""
-        exchange = self._exchange
-        if self._crossing is not Crossing.AS_THEY_CAME:
+        if self._crossing is not _AS_THEY_CAME:
             self._flush_head()
             if self._crossing is Crossing.ENCHUNKED:
-                exchange.write(_chunk(data))
+                self._exchange.write(_chunk(data))
             elif self._crossing is Crossing.UNTIL_CLOSE:
-                exchange.write(data)
+                self._exchange.write(data)
         elif self._held:
             held, self._held = self._held, b""
-            exchange.write_all((held, data))
+            self._exchange.write_all((held, data))
         else:
-            exchange.write(data)
+            self._exchange.write(data)
 
     def bare_data(self, data: bytes) -> None:
         """Body bytes without framing.
@@ -144,50 +155,72 @@ class Delivery:
         if self._into is None and self._unpacker is None:
             self._exchange.body_bytes = size
 
-    def end(self) -> bool:
-        """The body is complete: finish now, or when the client has taken what is still to be unpacked.
+    def complete(self) -> bool:
+        """The body is complete: write what is still due; `finish` has to follow.
 
         Returns:
             Whether the response is good as far as it has been read; otherwise the client was cut.
         """
-        try:
-            self.catch_up()
-        except Malformed:
-            self.abort()
+        if self._unpacker is not None and not self._unpacked():
             return False
-        if self._owes:
-            self._exchange.answer_rest(self.end)
-        elif self._breaks_off():
-            self.abort()
-            return False
-        else:
-            self._finish()
+        if not self._owes:
+            if self._held:
+                self._flush_head()
+            if self._crossing is not _AS_THEY_CAME and self._crossing in _OUR_CHUNKS:
+                self._exchange.write(b"0\r\n\r\n")
         return True
+
+    def finish(self) -> None:
+        """End the response now, or when the client has taken what is still to be unpacked."""
+        if self._owes:
+            self._exchange.answer_rest(self._answer_rest)
+        else:
+            (self._into or self._exchange).finish()
 
     def abort(self) -> None:
         """Cut the client, so that nothing sent so far looks complete."""
         (self._into or self._exchange).abort()
 
-    def _breaks_off(self) -> bool:
-        """Whether coded bytes are missing at the body's end, which somebody would notice."""
-        return self._unpacker is not None and not self._unpacker.whole and not self._exchange.gone
+    def _answer_rest(self) -> None:
+        if self.complete():
+            self.finish()
 
-    def _finish(self) -> None:
-        self._flush_head()
-        if self._crossing in (Crossing.ENCHUNKED, Crossing.RECHUNKED):
-            self._exchange.write(b"0\r\n\r\n")
-        (self._into or self._exchange).finish()
+    def _unpacked(self) -> bool:
+        """Unpack what there is room for; False for a body that turns out to be broken."""
+        assert self._unpacker is not None
+        try:
+            self.catch_up()
+        except Malformed:
+            self.abort()
+            return False
+        if not self._owes and not self._unpacker.whole and not self._exchange.gone:
+            self.abort()  # coded bytes are missing at the end, which somebody would notice
+            return False
+        return True
+
+    def _begin_unpacking(self, head: ResponseHead, framing: Framing) -> None:
+        # Of a response under way the client has seen a head that speaks of no coding.
+        asked = self._exchange.head.headers if self._into is None else ()
+        coding = coding_to_undo(asked, head, framing)
+        if coding is not None:
+            if not self._exchange.gone:
+                self._unpacker = Unpacker(coding)
+        elif self._into is not None and _is_coded(head):
+            raise Malformed("encoded, for a request that allowed no encoding")
 
     def _client_head(self, head: ResponseHead, framing: Framing) -> bytes:
-        exchange = self._exchange
+        exchange, add_headers = self._exchange, self._add_headers
         modern = exchange.head.version == (1, 1)
         unpacked = self._unpacker is not None
-        fields, self._crossing = cross(head, framing, modern=modern, unpacked=unpacked)
-        if self._add_headers is not None:
-            fields = replaced(fields, self._add_headers(head))
-        # The usual phrase, as Go's proxy writes it; a status that nobody knows keeps its own.
-        reason = usual_reason(head.status) or head.reason
-        return exchange.begin(head.status, fields, reason=reason, close=self._crossing.closes)
+        # One head has one framing, but when the request was HEAD.
+        key = (modern, framing is NONE, unpacked, add_headers)
+        passage = head.kin.memories.get(key)
+        if passage is None:
+            passage = head.derived(key, lambda head: _passage(head, framing, modern, unpacked, add_headers))
+        before, after, dated, self._crossing, self.bare, closes = passage
+        text = head.length_text
+        lines = before if after is None or text is None else before + text + after
+        return exchange.begin(head.status, lines, dated=dated, close=closes)
 
     def _flush_head(self) -> None:
         if self._held:
@@ -204,6 +237,22 @@ class Delivery:
             self._exchange.write_all((held, data))
         else:
             self._exchange.write(data)
+
+
+def _passage(
+    head: ResponseHead, framing: Framing, modern: bool, unpacked: bool, add_headers: AddHeaders | None
+) -> _Passage:
+    fields, crossing = cross(head, framing, modern=modern, unpacked=unpacked)
+    if add_headers is not None:
+        fields = replaced(fields, add_headers(head))
+    # The usual phrase, as Go's proxy writes it; a status that nobody knows keeps its own.
+    line = status_line(head.status, usual_reason(head.status) or head.reason)
+    if head.length is None:
+        before, after = format_lines(line, fields), None
+    else:
+        before, after = format_around_length(line, fields)
+    dated = any(name.lower() == b"date" for name, _ in fields)
+    return _Passage(before, after, dated, crossing, crossing.bare, crossing.closes)
 
 
 def _is_coded(head: ResponseHead) -> bool:

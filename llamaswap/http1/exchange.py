@@ -7,15 +7,18 @@ when the next one may start: that is the connection's part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 
+from llamaswap.errands import Errand
 from llamaswap.http1.body import Body, Intake
-from llamaswap.http1.heads import RequestHead, format_response, has_no_body
+from llamaswap.http1.heads import RequestHead, has_no_body
 from llamaswap.http1.outlet import Outlet
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.http1.writing import format_lines, status_line, usual_reason
 
 
 class ClientGone(Exception):
@@ -62,6 +65,8 @@ class Line(Protocol):
 class Exchange:
     """One request and its response."""
 
+    _log = Logger()
+
     __slots__ = (
         "_continue_due",
         "_keep_alive",
@@ -70,12 +75,14 @@ class Exchange:
         "_waiting",
         "body_bytes",
         "client_host",
+        "errand",
         "finished",
         "gone",
         "head",
         "intake",
         "on_drain",
         "on_end",
+        "outlet",
         "received",
         "started",
         "status",
@@ -89,8 +96,6 @@ class Exchange:
         *,
         client_host: str,
         received: float,
-        keep_alive: bool,
-        expects_continue: bool,
     ) -> None:
         self.head = head
         self.client_host = client_host  # text of the peer's IP address; empty on a UNIX socket
@@ -103,16 +108,22 @@ class Exchange:
         self.intake = intake
         self.on_drain: Callable[[], object] | None = None  # called when `buffered` has shrunk
         self.on_end: Callable[[], None] | None = None  # called once, when the response is over or lost
+        self.errand: Errand | None = None  # the handler
         self._line = line
-        self._keep_alive = keep_alive
-        self._continue_due = expects_continue
+        self.outlet = line.outlet
+        self._keep_alive = head.kin.keep_alive
+        self._continue_due = head.kin.expects_continue
         self._waiting: Deferred[None] | None = None
         self._on_gone: Callable[[], None] | None = None
 
     @property
     def buffered(self) -> int:
         """Bytes of the response that the kernel has not taken yet."""
-        return self._line.outlet.buffered
+        return self.outlet.buffered
+
+    def body_at_hand(self) -> Body | None:
+        """The whole request body if it is here, as most are with their head; saves the wait of `body`."""
+        return self.intake.body() if self.intake.complete else None
 
     async def body(self) -> Body:
         """The whole request body; tells a client that waits for it to go ahead.
@@ -124,7 +135,7 @@ class Exchange:
             if self.gone:
                 raise ClientGone
             if self.awaits_continue and not self.started:
-                self._line.outlet.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                self.outlet.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._continue_due = False
             self._waiting = Deferred(_client_gone)
             self._line.resume_reading()
@@ -143,7 +154,7 @@ class Exchange:
         bodyless = has_no_body(status)
         if not bodyless:
             fields.append((b"Content-Length", b"%d" % len(body)))
-        head = self.begin(status, fields)
+        head = self._begin(status, fields)
         if bodyless or not body or self.head.method == b"HEAD":
             self.write(head)
         else:
@@ -162,7 +173,7 @@ class Exchange:
         chunked = self.head.version == (1, 1) and not has_no_body(status)
         if chunked:
             fields.append((b"Transfer-Encoding", b"chunked"))
-        self.write(self.begin(status, fields, close=not chunked and not silent))
+        self.write(self._begin(status, fields, close=not chunked and not silent))
         return ResponseStream(self, chunked=chunked, silent=silent)
 
     def interim(self, head: bytes) -> None:
@@ -170,39 +181,41 @@ class Exchange:
         if self.head.version == (1, 1) and not self.started:
             self.write(head)
 
-    def begin(
-        self,
-        status: int,
-        fields: list[tuple[bytes, bytes]],
-        *,
-        reason: bytes | None = None,
-        close: bool = False,
-    ) -> bytes:
+    def begin(self, status: int, lines: bytes, *, dated: bool, close: bool = False) -> bytes:
         """Mark the response as started; the head returned is the caller's to `write`.
 
         Args:
-            fields: all of the head but Date (added where missing) and Connection.
+            lines: `heads.format_lines` of all of the head but Connection.
+            dated: a Date is among them; otherwise it is added.
             close: the end of the connection is the end of the body.
 
         Raises:
             RuntimeError: a response has been started already.
-            ValueError: a field holds a line break.
         """
         if self.started:
             raise RuntimeError("this exchange has been answered already")
-        if not any(name.lower() == b"date" for name, _ in fields):
-            fields.append((b"Date", self._line.date()))
+        if not dated:
+            lines += b"Date: %b\r\n" % self._line.date()
         if status >= 200:
             self._keep_alive = self._keep_alive and self.intake.complete and not close
             if not self._keep_alive or self._line.closing():
                 self._keep_alive = False
-                fields.append((b"Connection", b"close"))
+                lines += b"Connection: close\r\n"
             elif self.head.version == (1, 0):
-                fields.append((b"Connection", b"keep-alive"))
-        head = format_response(status, fields, reason=reason)
+                lines += b"Connection: keep-alive\r\n"
         self.started = True
         self.status = status
-        return head
+        return lines + b"\r\n"
+
+    def _begin(self, status: int, fields: list[tuple[bytes, bytes]], *, close: bool = False) -> bytes:
+        dated = any(name.lower() == b"date" for name, _ in fields)
+        lines = format_lines(status_line(status, usual_reason(status)), fields)
+        return self.begin(status, lines, dated=dated, close=close)
+
+    def cancel(self) -> None:
+        """Cancel whoever answers: what its coroutine waits for, or will wait for next."""
+        if self.errand is not None:
+            self.errand.cancel()
 
     @property
     def keep_alive(self) -> bool:
@@ -212,18 +225,19 @@ class Exchange:
     def write(self, data: bytes) -> None:
         """Put bytes of the response on the wire as they are."""
         if not self.gone and not self.finished:
-            self._line.outlet.write(data)
+            self.outlet.write(data)
 
-    def write_all(self, pieces: Iterable[bytes]) -> None:
+    def write_all(self, pieces: Sequence[bytes]) -> None:
         """`write` for several pieces."""
         if not self.gone and not self.finished:
-            self._line.outlet.write_all(tuple(pieces))
+            self.outlet.write_all(pieces)
 
     def finish(self) -> None:
         """The response is complete; the next request may start now, within this call."""
         if not self.finished:
             self.finished = True
-            self.over()
+            if self.on_end is not None:
+                self.over()
             if not self.gone:
                 self._line.ended(self)
 
@@ -280,8 +294,12 @@ class Exchange:
     def over(self) -> None:
         """Nothing more will reach the client; the connection calls it for a client that left."""
         callback, self.on_end = self.on_end, None
-        if callback is not None:
+        if callback is None:
+            return
+        try:
             callback()
+        except Exception:  # noqa: BLE001 - the connection, and who waits for the upstream, must go on
+            self._log.failure("http.listener_failed target={target}", target=self.head.target)
 
     def body_complete(self) -> None:
         """Wake who waits for the body; called by the connection."""

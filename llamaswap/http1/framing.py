@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Protocol
+from typing import Final, Protocol
 
 from llamaswap.http1.parsing import FIELD_LINE, Malformed
 
@@ -26,6 +26,13 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n")
 _SIZE_WITH_EXTENSION = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*;[\t -~\x80-\xff]*\r\n")
 _SIZE_BEGUN = re.compile(rb"[0-9A-Fa-f]{0,15}(?:\r|[ \t]+|[ \t]*;[\t -~\x80-\xff]*\r?)?")
 
+# A server that takes trailers for fields would be told of another end, another host or another key.
+_NO_TRAILER = re.compile(
+    rb"(?i)(?:content-length|transfer-encoding|host|trailer|te|connection|upgrade|expect|content-type"
+    rb"|content-encoding|content-range|authorization|proxy-authorization|x-api-key|cookie|set-cookie"
+    rb"|forwarded|x-forwarded-[a-z]+):"
+)
+
 MAX_SIZE_LINE_BYTES = 4096
 MAX_TRAILER_BYTES = 65536
 
@@ -37,6 +44,13 @@ class Framing(Enum):
     LENGTH = auto()
     CHUNKED = auto()
     UNTIL_CLOSE = auto()
+
+
+# For code that runs for every request: looked up on its Enum, a member costs 0.1 us.
+NONE: Final = Framing.NONE
+LENGTH: Final = Framing.LENGTH
+CHUNKED: Final = Framing.CHUNKED
+UNTIL_CLOSE: Final = Framing.UNTIL_CLOSE
 
 
 class BodyReader(Protocol):
@@ -109,6 +123,16 @@ class ChunkedReader:
     def feed(self, data: bytes) -> int:
         """See `BodyReader.feed`."""
         at, end = 0, len(data)
+        if not (self._left or self._crlf or self._line or self._trailer_bytes >= 0):
+            # Most reads of a stream are one whole chunk, and that needs no walk over its parts.
+            plain = _SIZE.match(data)
+            if plain is not None:
+                start, size = plain.end(), int(plain[1], 16)
+                if size and start + size + 2 == end and data.endswith(b"\r\n"):
+                    self.size += size
+                    if self._sink is not None:
+                        self._sink(data[start:-2])
+                    return UNFINISHED
         while at < end:
             if self._left:
                 at = self._take_data(data, at, end)
@@ -179,7 +203,11 @@ class ChunkedReader:
         if line == b"\r\n":
             return True
         self._trailer_bytes += len(line)
-        if self._trailer_bytes > MAX_TRAILER_BYTES or FIELD_LINE.fullmatch(line) is None:
+        if (
+            self._trailer_bytes > MAX_TRAILER_BYTES
+            or FIELD_LINE.fullmatch(line) is None
+            or _NO_TRAILER.match(line) is not None
+        ):
             raise Malformed("bad trailer field")
         return False
 

@@ -1,20 +1,34 @@
-"""Request and response heads as values, and as the bytes that stand for them.
+"""Request and response heads as values.
 
 Pure: no transport, no clock.  Knows which fields concern one hop only; does
-not know how a body is framed (`llamaswap.http1.framing`) nor how bytes become
-a head (`llamaswap.http1.parsing`).
+not know how a body is framed (`llamaswap.http1.framing`), how bytes become a
+head (`llamaswap.http1.parsing`) nor how one becomes bytes (`llamaswap.http1.writing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from http import HTTPStatus
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
-Headers = tuple[tuple[bytes, bytes], ...]
-"""Fields in the order and case they came in; values without surrounding blanks."""
+from typing_extensions import override
 
-Version = tuple[int, int]
+from llamaswap.http1.kin import Head, Headers, Kin, Version
+
+__all__ = [
+    "HOP_BY_HOP",
+    "Headers",
+    "RequestHead",
+    "ResponseHead",
+    "Version",
+    "connection_tokens",
+    "crossing_fields",
+    "end_to_end",
+    "first",
+    "has_no_body",
+    "upgrade_headers",
+]
+
+T = TypeVar("T")
 
 HOP_BY_HOP = frozenset(
     {
@@ -36,8 +50,6 @@ _NEVER_LISTED = frozenset({b"host", b"content-length"})
 
 _PLAIN_CONNECTION = frozenset({b"keep-alive", b"close", b"Keep-Alive", b"Close"})
 
-_REASONS = {int(status): status.phrase.encode() for status in HTTPStatus}
-
 
 def first(headers: Headers, name: bytes) -> bytes | None:
     """Value of the first field called `name` (given in lower case)."""
@@ -47,43 +59,154 @@ def first(headers: Headers, name: bytes) -> bytes | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestKin(Kin):
+    """Requests that differ in Content-Length only."""
+
+    __slots__ = ("expects_continue", "method", "path", "query", "target")
+
+    def __init__(self, method: bytes, target: bytes, version: Version, headers: Headers) -> None:
+        super().__init__(version, headers)
+        self.method = method
+        self.target = target
+        path, mark, query = target.partition(b"?")
+        if target[:1] != b"/" and b"://" in target:
+            path, mark, query = _origin(target).partition(b"?")
+        self.path = path or b"/"
+        self.query = query if mark else None
+        self.expects_continue = (
+            b"expect" in self.firsts
+            and version == (1, 1)
+            and any(value.lower() == b"100-continue" for value in self.values(b"expect"))
+        )
+
+
+class RequestHead(Head):
     """A request line with its fields; `target` is byte for byte what was sent."""
 
-    method: bytes
-    target: bytes
-    version: Version
-    headers: Headers
+    __slots__ = ("method", "target")
 
-    def get(self, name: bytes) -> bytes | None:
-        """Value of the first field called `name` (given in lower case)."""
-        return first(self.headers, name)
+    kin: RequestKin
+
+    def __init__(self, method: bytes, target: bytes, version: Version, headers: Headers) -> None:
+        self.method = method
+        self.target = target
+        self.version = version
+        self._headers = headers
+        self.kin = RequestKin(method, target, version, headers)
+        self.length_text = text = self.kin.part_from_length()
+        self.length = None if text is None else int(text)
+
+    def with_length(self, text: bytes) -> RequestHead:
+        """The same head with other digits in its Content-Length."""
+        head = RequestHead.__new__(RequestHead)
+        head.kin = kin = self.kin
+        head.method = kin.method
+        head.target = kin.target
+        head.version = kin.version
+        head._headers = None  # noqa: SLF001 - of its own kind
+        head.length_text = text
+        head.length = int(text)
+        return head
 
     @property
     def path(self) -> bytes:
         """The path as sent, percent escapes untouched; ``/`` where the target names none."""
-        return _origin(self.target).partition(b"?")[0] or b"/"
+        return self.kin.path
 
     @property
     def query(self) -> bytes | None:
         """What follows the first ``?``, untouched; None without one."""
-        _, mark, query = self.target.partition(b"?")
-        return query if mark else None
+        return self.kin.query
+
+    def derived(self, key: Hashable, compute: Callable[[RequestHead], T]) -> T:
+        """What `compute` says of this head: asked once for all heads that differ in Content-Length only.
+
+        Args:
+            key: names the question, with everything else that the answer depends on.
+            compute: must not look at Content-Length; what it returns is shared, so never changed.
+                When it raises, nothing is kept.
+        """
+        value: T = self.kin.recall(key, compute, self)
+        return value
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RequestHead):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    @override
+    def __repr__(self) -> str:
+        return f"RequestHead{self._parts()}"
+
+    def _parts(self) -> tuple[bytes, bytes, Version, Headers]:
+        return self.method, self.target, self.version, self.headers
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
+class ResponseKin(Kin):
+    """Responses that differ in Content-Length only."""
+
+    __slots__ = ("reason", "status")
+
+    def __init__(self, status: int, reason: bytes, version: Version, headers: Headers) -> None:
+        super().__init__(version, headers)
+        self.status = status
+        self.reason = reason
+
+
+class ResponseHead(Head):
     """A status line with its fields."""
 
-    status: int
-    reason: bytes
-    version: Version
-    headers: Headers
+    __slots__ = ("reason", "status")
 
-    def get(self, name: bytes) -> bytes | None:
-        """Value of the first field called `name` (given in lower case)."""
-        return first(self.headers, name)
+    kin: ResponseKin
+
+    def __init__(self, status: int, reason: bytes, version: Version, headers: Headers) -> None:
+        self.status = status
+        self.reason = reason
+        self.version = version
+        self._headers = headers
+        self.kin = ResponseKin(status, reason, version, headers)
+        self.length_text = text = self.kin.part_from_length()
+        self.length = None if text is None else int(text)
+
+    def with_length(self, text: bytes) -> ResponseHead:
+        """The same head with other digits in its Content-Length."""
+        head = ResponseHead.__new__(ResponseHead)
+        head.kin = kin = self.kin
+        head.status = kin.status
+        head.reason = kin.reason
+        head.version = kin.version
+        head._headers = None  # noqa: SLF001 - of its own kind
+        head.length_text = text
+        head.length = int(text)
+        return head
+
+    def derived(self, key: Hashable, compute: Callable[[ResponseHead], T]) -> T:
+        """As `RequestHead.derived`."""
+        value: T = self.kin.recall(key, compute, self)
+        return value
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ResponseHead):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    @override
+    def __repr__(self) -> str:
+        return f"ResponseHead{self._parts()}"
+
+    def _parts(self) -> tuple[int, bytes, Version, Headers]:
+        return self.status, self.reason, self.version, self.headers
 
 
 def _origin(target: bytes) -> bytes:
@@ -93,11 +216,6 @@ def _origin(target: bytes) -> bytes:
     rest = target.partition(b"://")[2]
     start = min((at for at in (rest.find(b"/"), rest.find(b"?")) if at >= 0), default=len(rest))
     return rest[start:]
-
-
-def usual_reason(status: int) -> bytes:
-    """The phrase that goes with a status, empty for an unknown one."""
-    return _REASONS.get(status, b"")
 
 
 def has_no_body(status: int) -> bool:
@@ -132,6 +250,24 @@ def end_to_end(headers: Headers) -> Headers:
     return tuple(kept)
 
 
+def crossing_fields(head: Head, without: frozenset[bytes] = HOP_BY_HOP) -> list[tuple[bytes, bytes]]:
+    """`end_to_end` of a head's fields, less those called as in `without`.
+
+    Most heads say nothing special about their connection: then the lower-case
+    names that the head has already make this one quick pass.
+
+    Args:
+        without: lower-case names, those of HOP_BY_HOP among them.
+    """
+    kin = head.kin
+    connection = kin.firsts.get(b"connection")
+    plain = connection is None or (connection in _PLAIN_CONNECTION and b"connection" not in kin.repeated)
+    if plain and b"te" not in kin.firsts:
+        return [pair for name, pair in zip(kin.names, head.headers, strict=True) if name not in without]
+    ours = without - HOP_BY_HOP  # what is left of those has its reason
+    return [pair for pair in end_to_end(head.headers) if pair[0].lower() not in ours]
+
+
 def _without_listed(headers: Headers) -> Headers:
     dropped = (connection_tokens(headers) - _NEVER_LISTED | HOP_BY_HOP) - {b"te"}
     return tuple(
@@ -151,42 +287,3 @@ def upgrade_headers(headers: Headers) -> Headers:
     if wanted is None or b"upgrade" not in connection_tokens(headers):
         return ()
     return ((b"Connection", b"Upgrade"), (b"Upgrade", wanted))
-
-
-def format_request(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Head of an HTTP/1.1 request, blank line included.
-
-    Raises:
-        ValueError: a part holds CR, LF or NUL, or the request line a blank too many.
-    """
-    line = b"%b %b HTTP/1.1" % (method, target)
-    if line.count(b" ") != 2:
-        raise ValueError(f"blank in method or target: {line!r}")
-    return _format(line, headers)
-
-
-def format_response(
-    status: int, headers: Iterable[tuple[bytes, bytes]], *, reason: bytes | None = None
-) -> bytes:
-    """Head of an HTTP/1.1 response, blank line included.
-
-    Args:
-        reason: None takes the usual phrase of `status`; empty stays empty.
-
-    Raises:
-        ValueError: a part holds CR, LF or NUL.
-    """
-    phrase = _REASONS.get(status, b"") if reason is None else reason
-    return _format(b"HTTP/1.1 %d %b" % (status, phrase), headers)
-
-
-def _format(line: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    lines = [line]
-    lines += [b"%b: %b" % pair for pair in headers]
-    breaks = len(lines) + 1
-    lines += (b"", b"")
-    head = b"\r\n".join(lines)
-    # Counting is a cheap proof that no value smuggles in a line of its own.
-    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or b"\0" in head:
-        raise ValueError(f"line break or NUL inside a head: {line!r}")
-    return head

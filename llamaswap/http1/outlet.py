@@ -13,6 +13,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from twisted.internet import tcp
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -48,7 +49,12 @@ class Outlet:
 
     def write_all(self, pieces: Sequence[bytes]) -> None:
         """Send pieces in order; small ones leave in one packet, large ones are not copied."""
-        if sum(map(len, pieces)) <= HANDOVER_BYTES:
+        if len(pieces) == 2:  # a head and its body, as nearly always
+            head, body = pieces
+            if len(head) + len(body) <= HANDOVER_BYTES:
+                self.write(head + body)
+                return
+        elif sum(map(len, pieces)) <= HANDOVER_BYTES:
             self.write(b"".join(pieces))
             return
         for piece in pieces:
@@ -60,6 +66,10 @@ class Outlet:
             self._closing = True
             if not self.buffered:
                 self._close_now()
+
+    def hang_up(self) -> None:
+        """The connection is about to be aborted; where it can be, the other side is told now."""
+        self.stopProducing()
 
     def stopProducing(self) -> None:
         """The connection is lost: nothing more will be taken."""
@@ -84,13 +94,15 @@ class SocketOutlet(Outlet):
     writing to the socket directly keeps the order.
     """
 
-    __slots__ = ("_armed", "_send")
+    __slots__ = ("_armed", "_send", "_shutdown", "handle")
 
     def __init__(
         self, transport: StreamTransport, handle: socket.socket, drained: Callable[[], None]
     ) -> None:
         super().__init__(transport, drained)
+        self.handle = handle
         self._send = handle.send
+        self._shutdown = handle.shutdown
         self._armed = False
 
     @override
@@ -111,6 +123,12 @@ class SocketOutlet(Outlet):
             self._hand_over()
             self._transport.registerProducer(self, False)
             self._armed = True
+
+    @override
+    def hang_up(self) -> None:
+        self.stopProducing()
+        with suppress(OSError):  # it has gone already
+            self._shutdown(socket.SHUT_RDWR)
 
     def resumeProducing(self) -> None:
         """The transport is empty."""

@@ -8,11 +8,11 @@ Host, codings before ``chunked``) is decided here.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 import httptools
 
 from llamaswap.http1.heads import Headers, RequestHead, ResponseHead, Version
+from llamaswap.http1.kin import LENGTH, Head, Kin
 
 FIELD_LINE = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t -~\x80-\xff]*\r\n")
 
@@ -23,8 +23,6 @@ _NEVER_A_HEAD = re.compile(rb"(?<!\r)\n|\r[^\n]|\0")
 _VERSIONS: dict[bytes, Version] = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
 _HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*")
 _STATUS = re.compile(rb"[1-9][0-9][0-9]")
-_CHECKED = frozenset({b"host", b"content-length", b"transfer-encoding", b"connection", b"expect"})
-_CHECKED_IN_RESPONSES = frozenset({b"content-length", b"transfer-encoding", b"connection"})
 
 
 class Malformed(Exception):
@@ -34,25 +32,6 @@ class Malformed(Exception):
         super().__init__(reason)
         self.reason = reason
         self.status = status
-
-
-class ParsedRequest(NamedTuple):
-    """A head, and what it says about its connection."""
-
-    head: RequestHead
-    chunked: bool
-    length: int  # bytes of body; 0 without one, and when chunked
-    keep_alive: bool
-    expects_continue: bool
-
-
-class ParsedResponse(NamedTuple):
-    """A head, and what it says about its connection."""
-
-    head: ResponseHead
-    chunked: bool
-    length: int | None  # bytes of body; None where no field says so
-    keep_alive: bool
 
 
 class HeadBuffer:
@@ -77,6 +56,10 @@ class HeadBuffer:
         Raises:
             Malformed: too long (431), or a line end that no head can have (400).
         """
+        if not self._held and data[:1] != b"\r":
+            end = data.find(b"\r\n\r\n") + 4
+            if 4 <= end <= self._limit:  # as nearly every head comes: in one piece
+                return data[:end], data[end:]
         window: bytes | bytearray = data
         searched = 0
         if self._held:
@@ -109,10 +92,10 @@ class _Fields:
         self.pairs: list[tuple[bytes, bytes]] = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.pairs.append((name, value.rstrip(b" \t")))
+        self.pairs.append((name, value))
 
 
-def parse_request(raw: bytes) -> ParsedRequest:
+def parse_request(raw: bytes) -> RequestHead:
     """Read one complete request head.
 
     Raises:
@@ -130,21 +113,14 @@ def parse_request(raw: bytes) -> ParsedRequest:
     if target[:1] not in b"/*" and b"://" not in target:
         raise Malformed("bad request target")
     fields = _Fields()
-    _feed(httptools.HttpRequestParser(fields), raw)
-    headers = tuple(fields.pairs)
-    found = _pick(headers, _CHECKED)
-    _check_host(found.get(b"host"), version)
-    chunked, length = _body_of(found, version)
-    return ParsedRequest(
-        RequestHead(method, target, version, headers),
-        chunked,
-        length or 0,
-        _keeps_alive(found.get(b"connection"), version),
-        version == (1, 1) and any(v.lower() == b"100-continue" for v in found.get(b"expect", ())),
-    )
+    headers = _headers(httptools.HttpRequestParser(fields), fields, raw)
+    head = RequestHead(method, target, version, headers)
+    _check_host(head.kin)
+    _check_body(head)
+    return head
 
 
-def parse_response(raw: bytes) -> ParsedResponse:
+def parse_response(raw: bytes) -> ResponseHead:
     """Read one complete response head.
 
     Raises:
@@ -156,66 +132,43 @@ def parse_response(raw: bytes) -> ParsedResponse:
     if version is None or _STATUS.fullmatch(status) is None:
         raise Malformed("bad status line")
     fields = _Fields()
-    _feed(httptools.HttpResponseParser(fields), raw)
-    headers = tuple(fields.pairs)
-    found = _pick(headers, _CHECKED_IN_RESPONSES)
-    chunked, length = _body_of(found, version)
-    return ParsedResponse(
-        ResponseHead(int(status), reason, version, headers),
-        chunked,
-        length,
-        _keeps_alive(found.get(b"connection"), version),
-    )
+    headers = _headers(httptools.HttpResponseParser(fields), fields, raw)
+    head = ResponseHead(int(status), reason, version, headers)
+    _check_body(head)
+    return head
 
 
-def _feed(parser: httptools.HttpRequestParser | httptools.HttpResponseParser, raw: bytes) -> None:
+def _headers(
+    parser: httptools.HttpRequestParser | httptools.HttpResponseParser, fields: _Fields, raw: bytes
+) -> Headers:
     try:
         parser.feed_data(raw)
     except httptools.HttpParserUpgrade:
         pass  # its way to say that the head is complete and asks for an upgrade
     except httptools.HttpParserError as error:
         raise Malformed(str(error)) from error
+    if b" \r\n" in raw or b"\t\r\n" in raw:
+        return tuple((name, value.rstrip(b" \t")) for name, value in fields.pairs)
+    return tuple(fields.pairs)
 
 
-def _pick(headers: Headers, names: frozenset[bytes]) -> dict[bytes, list[bytes]]:
-    """Values of the fields in `names`, by lower-case name."""
-    found: dict[bytes, list[bytes]] = {}
-    for name, value in headers:
-        key = name.lower()
-        if key in names:
-            found.setdefault(key, []).append(value)
-    return found
-
-
-def _check_host(hosts: list[bytes] | None, version: Version) -> None:
-    if hosts is None:
-        if version == (1, 1):
+def _check_host(kin: Kin) -> None:
+    host = kin.firsts.get(b"host")
+    if host is None:
+        if kin.version == (1, 1):
             raise Malformed("missing Host")
-    elif len(hosts) > 1 or _HOST.fullmatch(hosts[0]) is None:
+    elif b"host" in kin.repeated or _HOST.fullmatch(host) is None:
         raise Malformed("bad Host")
 
 
-def _body_of(found: dict[bytes, list[bytes]], version: Version) -> tuple[bool, int | None]:
-    """Whether the body is chunked, and its length; ambiguity is an error, as everywhere here."""
-    codings = found.get(b"transfer-encoding")
-    lengths = found.get(b"content-length")
-    if codings is not None:
-        if lengths is not None:
+def _check_body(head: Head) -> None:
+    """See that the body's end is told in one way only; ambiguity is an error, as everywhere here."""
+    kin = head.kin
+    if kin.chunked:
+        if head.get(LENGTH) is not None:
             raise Malformed("both Content-Length and Transfer-Encoding")
-        if version == (1, 0) or len(codings) > 1 or codings[0].lower() != b"chunked":
+        coding = kin.firsts[b"transfer-encoding"].lower()
+        if kin.version == (1, 0) or b"transfer-encoding" in kin.repeated or coding != b"chunked":
             raise Malformed("Transfer-Encoding other than chunked")
-        return True, None
-    if lengths is None:
-        return False, None
-    if len(lengths) > 1 or not lengths[0].isdigit():
+    elif head.length is None and LENGTH in kin.firsts:
         raise Malformed("bad Content-Length")
-    return False, int(lengths[0])
-
-
-def _keeps_alive(connection: list[bytes] | None, version: Version) -> bool:
-    if connection is None:
-        return version == (1, 1)
-    tokens = [token.strip() for value in connection for token in value.lower().split(b",")]
-    if b"close" in tokens:
-        return False
-    return version == (1, 1) or b"keep-alive" in tokens

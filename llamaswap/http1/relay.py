@@ -7,10 +7,9 @@ delivery's part; what is asked, or why this upstream, is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from twisted.internet.defer import CancelledError, Deferred
 
@@ -18,11 +17,12 @@ from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.delivery import AddHeaders, Delivery
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing, Sink
-from llamaswap.http1.heads import ResponseHead, end_to_end, format_response
+from llamaswap.http1.heads import ResponseHead, end_to_end
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.tunnel import ClientToUpstream
 from llamaswap.http1.upstream import UpstreamConnection
+from llamaswap.http1.writing import format_response
 
 HIGH_WATER_BYTES = 8 << 20
 
@@ -35,14 +35,15 @@ class Ended(Enum):
     CLIENT_LEFT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+_COMPLETE: Final = Ended.COMPLETE  # as in `framing`, for nearly every request
+
+
+class Outcome(NamedTuple):
     """What became of one relayed response."""
 
     ended: Ended
     head: ResponseHead
     body_bytes: int  # without framing, as far as they were read from the upstream
-    first_byte: float | None  # reactor.seconds() when the response head was here
 
 
 class Observer(Protocol):
@@ -94,14 +95,17 @@ async def relay(
     if exchange.gone:
         raise CancelledError
     delivery = Delivery(exchange, into, add_headers, high_water)
-    run = _Relay(exchange, delivery, method, observer, high_water, drain, pool.seconds)
+    run = _Relay(exchange, delivery, observer, high_water, drain)
     connection = pool.take(host, port)
-    if connection is not None:
+    while True:
+        if connection is None:
+            connection = await pool.connect(host, port)
         try:
-            return await run.over(connection, request, header_timeout)
+            return run.outcome(await run.over(connection, request, method, header_timeout))
         except _Stale:
-            pass  # the upstream had closed it before our request arrived
-    return await run.over(await pool.connect(host, port), request, header_timeout)
+            connection = None  # the upstream had closed it before our request arrived
+        except CancelledError:
+            return run.outcome(await run.drained_off())
 
 
 class _Stale(Exception):
@@ -112,16 +116,13 @@ class _Relay:
     """The receiver of one response."""
 
     __slots__ = (
-        "_clock",
         "_connection",
         "_delivery",
         "_done",
         "_drain",
         "_exchange",
-        "_first_byte",
         "_head",
         "_high_water",
-        "_method",
         "_observer",
         "_size",
         "_tunnel",
@@ -131,43 +132,53 @@ class _Relay:
         self,
         exchange: Exchange,
         delivery: Delivery,
-        method: bytes,
         observer: Observer | None,
         high_water: int,
         drain: bool,
-        clock: Callable[[], float],
     ) -> None:
         self._exchange = exchange
         self._delivery = delivery
-        self._method = method
         self._observer = observer
         self._high_water = high_water
         self._drain = drain
-        self._clock = clock
         self._connection: UpstreamConnection | None = None
         self._done: Deferred[Ended] | None = None
         self._head: ResponseHead | None = None
-        self._first_byte: float | None = None
         self._tunnel: ClientToUpstream | None = None
         self._size = 0
 
-    async def over(
-        self, connection: UpstreamConnection, request: Sequence[bytes], header_timeout: float
-    ) -> Outcome:
-        """Relay over this connection."""
+    def over(
+        self, connection: UpstreamConnection, request: Sequence[bytes], method: bytes, header_timeout: float
+    ) -> Deferred[Ended]:
+        """Relay over this connection; fails with _Stale or UpstreamFailed."""
         self._connection = connection
-        self._done = Deferred(self._cancelled)
+        self._done = done = Deferred[Ended](self._cancelled)
         self._exchange.on_drain = self._client_drained
-        connection.send(request, self._method, self, header_timeout)
-        try:
-            ended = await self._done
-        except CancelledError:
-            if self._connection is None:
-                raise
-            ended = await self._drained_off()
+        connection.send(request, method, self, header_timeout)
+        return done
+
+    async def drained_off(self) -> Ended:
+        """After a cancellation: where the upstream cannot be stopped, read on for nobody until it ends.
+
+        Raises:
+            CancelledError: it was stopped.
+        """
+        if self._connection is None:
+            raise CancelledError
+        self._connection.resume_reading()
+        self._drain = False  # a second cancellation is meant
+        self._done = Deferred(self._cancelled)
+        return await self._done
+
+    def outcome(self, ended: Ended) -> Outcome:
+        """What became of it.
+
+        Raises:
+            CancelledError: it ended before a response head had come.
+        """
         if self._head is None:
             raise CancelledError
-        return Outcome(ended, self._head, self._size, self._first_byte)
+        return Outcome(ended, self._head, self._size)
 
     # What the upstream connection calls (`upstream.Receiver`).
 
@@ -180,7 +191,6 @@ class _Relay:
         delivery, observer = self._delivery, self._observer
         delivery.begin(head, framing, more=more)
         self._head = head
-        self._first_byte = self._clock()
         if observer is not None:
             observer.head(head)
         if head.status == 101 and not self._exchange.gone:
@@ -192,22 +202,27 @@ class _Relay:
     def data(self, data: bytes) -> None:
         """Hand body bytes on as they came."""
         self._delivery.data(data)
-        if self._delivery.behind and self._connection is not None:
+        if self._exchange.outlet.buffered and self._delivery.behind and self._connection is not None:
             self._connection.pause_reading()
 
     def ended(self, size: int) -> None:
         """The upstream is done, whether or not the client has everything yet."""
-        self._count(size)
-        gone = self._exchange.gone
-        self._let_go()
-        good = self._delivery.end()
-        self._fire(Ended.CLIENT_LEFT if gone else Ended.COMPLETE if good else Ended.UPSTREAM_DIED)
+        exchange = self._exchange
+        self._size = size
+        self._delivery.count(size)
+        gone = exchange.gone
+        self._connection = exchange.on_drain = None
+        good = self._delivery.complete()
+        # Whoever waits for this upstream gets it before we look after the client's connection.
+        self._fire(Ended.CLIENT_LEFT if gone else _COMPLETE if good else Ended.UPSTREAM_DIED)
+        if good:
+            self._delivery.finish()
 
     def failed(self, reason: str, size: int) -> None:
         """The upstream died, or never came to life."""
         self._count(size)
         connection = self._connection
-        self._let_go()
+        self._connection = self._exchange.on_drain = None
         if self._exchange.gone:
             self._fire(Ended.CLIENT_LEFT)
         elif self._head is not None:
@@ -252,10 +267,6 @@ class _Relay:
         self._size = size
         self._delivery.count(size)
 
-    def _let_go(self) -> None:
-        self._connection = None
-        self._exchange.on_drain = None
-
     def _fire(self, ended: Ended) -> None:
         done, self._done = self._done, None
         if done is not None:
@@ -273,17 +284,9 @@ class _Relay:
             connection.close()
         else:
             connection.abort()
-        self._let_go()
+        self._connection = self._exchange.on_drain = None
         self._done = None
         if self._exchange.started:  # otherwise whoever cancelled may still say why
             self._delivery.abort()
         if self._head is not None:
             done.callback(Ended.CLIENT_LEFT)
-
-    async def _drained_off(self) -> Ended:
-        """Read on for nobody until the upstream ends."""
-        assert self._connection is not None
-        self._connection.resume_reading()
-        self._drain = False  # a second cancellation is meant
-        self._done = Deferred(self._cancelled)
-        return await self._done

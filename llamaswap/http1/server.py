@@ -14,10 +14,12 @@ from twisted.internet.protocol import Factory
 from typing_extensions import override
 from zope.interface import implementer
 
-from llamaswap.http1.body import Body
-from llamaswap.http1.connection import Handler, Limits, ServerConnection
+from llamaswap.http1.body import Body, Room
+from llamaswap.http1.connection import TEXT, Fields, Handler, Limits, ServerConnection
 from llamaswap.http1.exchange import ClientGone, Exchange
 from llamaswap.http1.framing import Framing
+from llamaswap.http1.memory import HeadMemory
+from llamaswap.http1.parsing import Malformed, parse_request
 from llamaswap.http1.stream import ResponseStream
 
 __all__ = [
@@ -56,6 +58,8 @@ class ServerFactory(Factory):
         self.handler = handler
         self.clock = clock
         self.limits = limits or Limits()
+        self.room = Room()
+        self.memory = HeadMemory(parse_request)
         self.closing = False
         self._today = today
         self._open: set[ServerConnection] = set()
@@ -93,6 +97,10 @@ class ServerFactory(Factory):
     def closed(self, connection: ServerConnection) -> None:
         """Called by a connection when it is lost."""
         self._open.discard(connection)
+
+    def refusal(self, error: Malformed) -> tuple[Fields, bytes]:
+        """What a client is told whose request is not taken, called once for each: fields and body."""
+        return TEXT, error.reason.encode() + b"\n"
 
     def date(self) -> bytes:
         """Now, as the Date field has it; made once a second."""

@@ -16,10 +16,11 @@ from twisted.python.failure import Failure
 from typing_extensions import override
 
 from llamaswap.http1.deadline import Deadline
-from llamaswap.http1.framing import BodyReader, Framing, Sink, body_reader
+from llamaswap.http1.framing import CHUNKED, LENGTH, NONE, UNTIL_CLOSE, BodyReader, Framing, Sink, body_reader
 from llamaswap.http1.heads import ResponseHead, has_no_body
+from llamaswap.http1.memory import HeadMemory
 from llamaswap.http1.outlet import Outlet, StreamTransport, open_outlet, set_tcp_options
-from llamaswap.http1.parsing import HeadBuffer, Malformed, ParsedResponse, parse_response
+from llamaswap.http1.parsing import HeadBuffer, Malformed
 
 MAX_HEAD_BYTES = 262144
 CLOSE_SECONDS = 10.0  # for an upgraded upstream to take what its client sent last
@@ -62,6 +63,8 @@ class Receiver(Seam):
 
 class Home(Seam):
     """Where a connection goes between requests."""
+
+    memory: HeadMemory[ResponseHead]
 
     def put_back(self, connection: UpstreamConnection) -> None:
         """The response is complete and the connection in good order."""
@@ -132,7 +135,7 @@ class UpstreamConnection(Protocol):
         self._reader = None
         self._lost = True
         self._deadline.stop()
-        self.outlet.stopProducing()
+        self.outlet.hang_up()
         self.transport.abortConnection()
 
     def fail(self, reason: str) -> None:
@@ -220,24 +223,27 @@ class UpstreamConnection(Protocol):
             found = self._heads.feed(data)
             if found is None:
                 return
-            parsed = parse_response(found[0])
+            head = self._home.memory.read(found[0])
             data = found[1]
-            if parsed.head.status >= 200 or parsed.head.status == 101:
+            if head.status >= 200 or head.status == 101:
                 break
-            if parsed.head.status != 100:
-                receiver.interim(parsed.head)
+            if head.status != 100:
+                receiver.interim(head)
             if self._receiver is not receiver or not data:
                 return
         self._deadline.clear()
-        self._begin(receiver, parsed, data)
+        self._begin(receiver, head, data)
 
-    def _begin(self, receiver: Receiver, parsed: ParsedResponse, rest: bytes) -> None:
-        framing, length = _framing_of(parsed, self._method)
-        self._reusable = parsed.keep_alive and framing is not Framing.UNTIL_CLOSE
-        self._ends_by_closing = framing is Framing.UNTIL_CLOSE
-        more = bool(rest) and framing is not Framing.NONE and length != 0
-        sink = receiver.head(parsed.head, framing, more=more)
+    def _begin(self, receiver: Receiver, head: ResponseHead, rest: bytes) -> None:
+        framing, length = _framing_of(head, self._method)
+        self._reusable = head.kin.keep_alive and framing is not UNTIL_CLOSE
+        self._ends_by_closing = framing is UNTIL_CLOSE
+        more = bool(rest) and framing is not NONE and length != 0
+        sink = receiver.head(head, framing, more=more)
         if self._receiver is not receiver:
+            return
+        if framing is LENGTH and length == len(rest) > 0:
+            self._take_whole(receiver, sink, rest)
             return
         reader = body_reader(framing, length, sink)
         if reader is None:
@@ -246,6 +252,13 @@ class UpstreamConnection(Protocol):
         self._reader = reader
         if rest:
             self._take_body(receiver, reader, rest)
+
+    def _take_whole(self, receiver: Receiver, sink: Sink | None, data: bytes) -> None:
+        """A body that came in one piece with its head, as most do, needs nobody to follow it."""
+        if sink is not None:
+            sink(data)
+        receiver.data(data)
+        self._complete(receiver, len(data), surplus=False)
 
     def _take_body(self, receiver: Receiver, reader: BodyReader, data: bytes) -> None:
         end = reader.feed(data)
@@ -286,13 +299,13 @@ class UpstreamConnection(Protocol):
 UNKNOWN = -1
 
 
-def _framing_of(parsed: ParsedResponse, method: bytes) -> tuple[Framing, int]:
-    if parsed.head.status == 101:
-        return Framing.UNTIL_CLOSE, UNKNOWN
-    if method == b"HEAD" or has_no_body(parsed.head.status):
-        return Framing.NONE, 0
-    if parsed.chunked:
-        return Framing.CHUNKED, UNKNOWN
-    if parsed.length is None:
-        return Framing.UNTIL_CLOSE, UNKNOWN
-    return Framing.LENGTH, parsed.length
+def _framing_of(head: ResponseHead, method: bytes) -> tuple[Framing, int]:
+    if head.status == 101:
+        return UNTIL_CLOSE, UNKNOWN
+    if method == b"HEAD" or has_no_body(head.status):
+        return NONE, 0
+    if head.length is not None:
+        return LENGTH, head.length
+    if head.kin.chunked:
+        return CHUNKED, UNKNOWN
+    return UNTIL_CLOSE, UNKNOWN

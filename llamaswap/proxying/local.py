@@ -6,24 +6,20 @@ Knows the rules for heads (http contract, section 6).  How bytes cross over is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Coroutine, Iterable, Iterator
+from typing import Any
 
 from llamaswap.config.model import ModelConfig, Timeouts
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.framing import Framing
-from llamaswap.http1.heads import (
-    Headers,
-    RequestHead,
-    ResponseHead,
-    end_to_end,
-    format_request,
-    upgrade_headers,
-)
-from llamaswap.http1.relay import Observer, Outcome, relay
+from llamaswap.http1.framing import CHUNKED, LENGTH
+from llamaswap.http1.heads import HOP_BY_HOP, RequestHead, ResponseHead, crossing_fields, upgrade_headers
+from llamaswap.http1.relay import HIGH_WATER_BYTES, Observer, Outcome, relay
 from llamaswap.http1.securing import Security
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.http1.writing import format_lines, request_line
 from llamaswap.processes.health import Address
 
 Field = tuple[bytes, bytes]
@@ -31,7 +27,7 @@ Field = tuple[bytes, bytes]
 NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
 
 # Said anew for the request that goes upstream, or already answered by us.
-_OURS = frozenset({b"content-length", b"expect", b"x-forwarded-for"})
+_OURS = HOP_BY_HOP | {b"content-length", b"expect", b"x-forwarded-for"}
 _DECODABLE = frozenset({b"gzip", b"deflate"})
 
 
@@ -41,13 +37,18 @@ class LocalUpstream:
     Args:
         pool: the connections; one pool for all models, but for those with timeouts or security of their own.
         security: for servers behind https; each model's `tlsHandshake` replaces its timeout.
+        high_water: bytes of an answer that may wait for a slow client; 0 means no limit.
     """
 
-    def __init__(self, pool: Pool, security: Security | None = None) -> None:
+    def __init__(
+        self, pool: Pool, security: Security | None = None, *, high_water: int = HIGH_WATER_BYTES
+    ) -> None:
         self._pool = pool
+        self._high_water = high_water or sys.maxsize
         self._security = security or Security()
+        self._pools: dict[str, tuple[Timeouts, bool, Pool]] = {}  # by model
 
-    async def forward(
+    def forward(
         self,
         exchange: Exchange,
         address: Address,
@@ -58,7 +59,7 @@ class LocalUpstream:
         observer: Observer | None = None,
         metered: bool = False,
         into: ResponseStream | None = None,
-    ) -> Outcome:
+    ) -> Coroutine[Any, Any, Outcome]:
         """Send the request and relay the response; returns when the upstream is done.
 
         Args:
@@ -73,52 +74,89 @@ class LocalUpstream:
             UpstreamFailed: nothing has been sent to the client.
         """
         head = exchange.head
-        fields = upstream_fields(head, body, exchange.client_host, metered=metered)
-        if into is not None:  # its head is out, and says nothing of an encoding
-            fields = [field for field in fields if field[0].lower() != b"accept-encoding"]
-        if head.get(b"host") is None:  # HTTP/1.0 knows none, and what we send on is 1.1
-            fields.insert(0, (b"Host", address.authority.encode()))
-        request = [format_request(head.method, address.base_path.encode() + target, fields), *body.wire]
-        return await relay(
+        start = _start(head, address, target, exchange.client_host, metered=metered, named=into is None)
+        return relay(
             exchange,
-            self._pool_for(address, model.timeouts),
+            self._pool_for(address, model),
             address.host,
             address.port,
-            request,
+            [start + framing_lines(body), *body.wire],
             method=head.method,
             observer=observer,
             add_headers=unbuffered,
             header_timeout=model.timeouts.response_header,
+            high_water=self._high_water,
             drain=model.drain_on_disconnect,
             into=into,
         )
 
-    def _pool_for(self, address: Address, limits: Timeouts) -> Pool:
-        return self._pool.like(
+    def _pool_for(self, address: Address, model: ModelConfig) -> Pool:
+        limits = model.timeouts
+        known = self._pools.get(model.id)
+        if known is not None and known[0] is limits and known[1] == address.secure:
+            return known[2]
+        pool = self._pool.like(
             connect_timeout=limits.connect or NO_LIMIT,
             idle_seconds=limits.idle_conn or NO_LIMIT,
             security=Security(self._security.options, limits.tls_handshake) if address.secure else None,
         )
+        self._pools[model.id] = limits, address.secure, pool
+        return pool
 
 
-def upstream_fields(head: RequestHead, body: Body, client_host: str, *, metered: bool) -> list[Field]:
-    """Return the header fields that the upstream sees.
+def _start(
+    head: RequestHead, address: Address, target: bytes, client_host: str, *, metered: bool, named: bool
+) -> bytes:
+    """Return all of the upstream's head but how the body is framed; made once for requests that are alike.
+
+    Args:
+        named: an encoding may be asked for, since the client will be told of it.
+    """
+    # HTTP/1.0 knows no Host, and what we send on is 1.1.
+    host = None if b"host" in head.kin.firsts else address.authority
+    key = (address.base_path, target, client_host, metered, named, host)
+    start: bytes | None = head.kin.memories.get(key)
+    if start is not None:
+        return start
+
+    def compute(head: RequestHead) -> bytes:
+        fields = upstream_fields(head, client_host, metered=metered)
+        if not named:
+            fields = [field for field in fields if field[0].lower() != b"accept-encoding"]
+        if host is not None:
+            fields.insert(0, (b"Host", host.encode()))
+        return format_lines(request_line(head.method, address.base_path.encode() + target), fields)
+
+    return head.derived(key, compute)
+
+
+def upstream_fields(head: RequestHead, client_host: str, *, metered: bool) -> list[Field]:
+    """Return the header fields that the upstream sees, but the one that frames the body.
 
     The client's own, Host and credentials included, without those of one hop
     but with the wish for an upgrade; the client's address is appended to
     X-Forwarded-For.  On metered routes Accept-Encoding keeps only what the
     meter can decode.
     """
-    fields = [field for field in end_to_end(head.headers) if field[0].lower() not in _OURS]
-    if metered:
+    firsts = head.kin.firsts
+    fields = crossing_fields(head, _OURS)
+    if metered and b"accept-encoding" in firsts:
         fields = list(_decodable(fields))
-    fields += _forwarded_for(head.headers, client_host)
-    fields += upgrade_headers(head.headers)
-    if body.framing is Framing.CHUNKED:
-        fields.append((b"Transfer-Encoding", b"chunked"))
-    elif body.framing is Framing.LENGTH:
-        fields.append((b"Content-Length", b"%d" % body.size))
+    hops = head.kin.values(b"x-forwarded-for")
+    if client_host:
+        hops.append(client_host.encode())
+    if hops:
+        fields.append((b"X-Forwarded-For", b", ".join(hops)))
+    if b"upgrade" in firsts:
+        fields += upgrade_headers(head.headers)
     return fields
+
+
+def framing_lines(body: Body) -> bytes:
+    """Return the end of a head: the field that frames the body, and the blank line."""
+    if body.framing is LENGTH:
+        return b"Content-Length: %d\r\n\r\n" % body.size
+    return b"Transfer-Encoding: chunked\r\n\r\n" if body.framing is CHUNKED else b"\r\n"
 
 
 def unbuffered(head: ResponseHead) -> Iterable[Field]:
@@ -131,13 +169,6 @@ def unbuffered(head: ResponseHead) -> Iterable[Field]:
 def text(value: bytes | None) -> str:
     """Return a header value as text, '' when absent."""
     return (value or b"").decode("latin-1")
-
-
-def _forwarded_for(headers: Headers, client_host: str) -> Sequence[Field]:
-    hops = [value for name, value in headers if name.lower() == b"x-forwarded-for"]
-    if client_host:
-        hops.append(client_host.encode())
-    return [(b"X-Forwarded-For", b", ".join(hops))] if hops else []
 
 
 def _decodable(fields: Iterable[Field]) -> Iterator[Field]:

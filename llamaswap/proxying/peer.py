@@ -14,11 +14,12 @@ from llamaswap.errors import UpstreamUnreachable
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import ClientReactor, Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.heads import RequestHead, format_request
+from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.relay import Observer, Outcome, relay
 from llamaswap.http1.securing import Security
+from llamaswap.http1.writing import format_lines, request_line
 from llamaswap.processes.health import Address, parse_proxy
-from llamaswap.proxying.local import NO_LIMIT, Field, unbuffered, upstream_fields
+from llamaswap.proxying.local import NO_LIMIT, Field, framing_lines, unbuffered, upstream_fields
 
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 
@@ -45,11 +46,18 @@ class PeerUpstream:
         reactor: connects.
         peers: by id.
         security: for peers with an https URL; each one's `tlsHandshake` replaces its timeout.
+        mark: our name in Via, by which a request that comes back to us is known; b"" adds none.
     """
 
     def __init__(
-        self, reactor: ClientReactor, peers: Mapping[str, PeerConfig], security: Security | None = None
+        self,
+        reactor: ClientReactor,
+        peers: Mapping[str, PeerConfig],
+        security: Security | None = None,
+        *,
+        mark: bytes = b"",
     ) -> None:
+        self._via = b"Via: 1.1 %b\r\n" % mark if mark else b""
         self._reactor = reactor
         self._security = security or Security()
         self._ways: dict[str, _Way | str] = {peer.id: self._way(peer) for peer in peers.values()}
@@ -80,8 +88,8 @@ class PeerUpstream:
         if isinstance(way, str):
             raise PeerUnreachable(way)
         head, address = exchange.head, way.address
-        fields = peer_fields(head, body, address.authority, peer.api_key, metered=metered)
-        request = [format_request(head.method, address.base_path.encode() + target, fields), *body.wire]
+        start = _start(head, address, target, peer.api_key, metered=metered)
+        request = [start + self._via + framing_lines(body), *body.wire]
         try:
             return await relay(
                 exchange,
@@ -120,8 +128,19 @@ class PeerUpstream:
         return _Way(address, pool)
 
 
-def peer_fields(head: RequestHead, body: Body, authority: str, api_key: str, *, metered: bool) -> list[Field]:
-    """Return the header fields that a peer sees.
+def _start(head: RequestHead, address: Address, target: bytes, api_key: str, *, metered: bool) -> bytes:
+    """Return all of a peer's head but how the body is framed; made once for requests that are alike."""
+    key = ("peer", address.base_path, target, address.authority, api_key, metered)
+
+    def compute(head: RequestHead) -> bytes:
+        fields = peer_fields(head, address.authority, api_key, metered=metered)
+        return format_lines(request_line(head.method, address.base_path.encode() + target), fields)
+
+    return head.derived(key, compute)
+
+
+def peer_fields(head: RequestHead, authority: str, api_key: str, *, metered: bool) -> list[Field]:
+    """Return the header fields that a peer sees, but the one that frames the body.
 
     The client's own without those of one hop, and without any word of where
     they come from; Host is the peer's.
@@ -130,9 +149,7 @@ def peer_fields(head: RequestHead, body: Body, authority: str, api_key: str, *, 
         authority: host and port as in the peer's URL.
         api_key: replaces the client's credentials; '' passes those on.
     """
-    fields = [
-        field for field in upstream_fields(head, body, "", metered=metered) if not _is_of_the_way(field[0])
-    ]
+    fields = [field for field in upstream_fields(head, "", metered=metered) if not _is_of_the_way(field[0])]
     if api_key:
         key = api_key.encode()
         fields = [field for field in fields if field[0].lower() not in _CREDENTIALS]

@@ -138,6 +138,18 @@ def test_only_so_many_idle_connections_are_kept_and_the_oldest_goes() -> None:
     assert pool.take("127.0.0.1", 80) is pairs[2][0]
 
 
+def test_a_crowd_of_clients_finds_its_connections_again() -> None:
+    upstreams = Upstreams()
+    pool = Pool(upstreams)
+    pairs = [connected(pool, upstreams) for _ in range(64)]
+    for connection, _ in pairs:
+        connection.send(REQUEST, b"GET", Silent())
+    for _, end in pairs:
+        end.send(RESPONSE)
+
+    assert not any(end.is_closed() for _, end in pairs)
+
+
 def test_a_stopped_server_is_forgotten_and_others_are_not() -> None:
     upstreams = Upstreams()
     pool = Pool(upstreams)

@@ -84,7 +84,8 @@ def test_an_answer_under_way_is_unpacked_too(*, begun: bool) -> None:
     door.client.take()
 
     door.delivery.bare_data(gzip.compress(b"hello"))
-    good = door.delivery.end()
+    good = door.delivery.complete()
+    door.delivery.finish()
 
     assert door.client.take() == b"5\r\nhello\r\n0\r\n\r\n"
     assert good and door.exchanges[0].finished
@@ -139,7 +140,7 @@ def test_nothing_is_written_to_a_client_that_has_left() -> None:
     door.delivery.data(b"5\r\nhello\r\n")
 
     assert not door.delivery.bare
-    assert door.delivery.end()
+    assert door.delivery.complete()
     assert door.client.take() == b""
 
 
@@ -148,7 +149,7 @@ def test_cutting_leaves_nothing_that_looks_complete() -> None:
     door.delivery.begin(head(PACKED), Framing.CHUNKED, more=False)
     door.delivery.bare_data(gzip.compress(b"hello")[:-1])
 
-    assert not door.delivery.end()
+    assert not door.delivery.complete()
 
     assert door.client.is_aborted()
     assert not door.client.take().endswith(b"0\r\n\r\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from llamaswap.http1.exchange import ClientGone, Exchange
 from llamaswap.http1.framing import Framing
@@ -236,6 +236,53 @@ def test_the_end_comes_after_the_handler_has_been_cancelled() -> None:
     client.leave()
 
     assert order == ["cancelled", "end"]
+
+
+def test_who_answers_can_be_cancelled_while_the_client_stays() -> None:
+    seen: list[Exchange] = []
+
+    async def handler(exchange: Exchange) -> None:
+        seen.append(exchange)
+        try:
+            await Deferred[None]()
+        except CancelledError:
+            exchange.respond(503, b"cancelled")
+
+    client = Clients(handler).connect()
+    client.send(GET)
+    seen[0].cancel()
+
+    assert client.take().startswith(b"HTTP/1.1 503 ")
+    seen[0].cancel()
+    assert not client.is_closed()
+
+
+def test_a_handler_that_cancels_itself_is_cancelled_where_it_next_waits() -> None:
+    ends: list[str] = []
+
+    async def handler(exchange: Exchange) -> None:
+        exchange.cancel()
+        ends.append("goes on")
+        try:
+            await Deferred[None]()
+        except CancelledError:
+            ends.append("cancelled")
+        exchange.respond(200)
+
+    Clients(handler).connect().send(GET)
+
+    assert ends == ["goes on", "cancelled"]
+
+
+def test_a_body_that_came_with_its_head_is_at_hand() -> None:
+    exchange, client = ask(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nab")
+    assert exchange.body_at_hand() is None
+
+    client.send(b"c")
+
+    body = exchange.body_at_hand()
+    assert body is not None
+    assert body.decoded == b"abc"
 
 
 def test_head_counts_no_body() -> None:

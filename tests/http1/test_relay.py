@@ -34,7 +34,6 @@ def test_a_chunked_response_crosses_byte_for_byte() -> None:
     )
     (outcome,) = house.outcomes
     assert (outcome.ended, outcome.head.status, outcome.body_bytes) == (Ended.COMPLETE, 200, 6)
-    assert outcome.first_byte == 3
     assert (listener.statuses, listener.seen) == ([200], b"hello!")
     assert not house.client.is_closed()
     assert not upstream.is_closed()
@@ -640,3 +639,36 @@ def test_what_crossed_before_the_client_left_is_known_too() -> None:
     house.client.leave()
 
     assert house.exchanges[0].body_bytes == house.outcomes[0].body_bytes == 5
+
+
+@pytest.mark.parametrize("request_", [GET, GET.replace(b"GET", b"HEAD"), OLD])
+def test_responses_that_are_alike_but_for_their_length_cross_alike(request_: bytes) -> None:
+    house = House(request_)
+    upstream = house.upstreams.accept()
+    seen = []
+    for number, body in enumerate([b"hello!", b"", b"x" * 10, b"hello!", b"four"]):
+        if number:
+            house.client.send(request_)
+        silent = request_.startswith(b"HEAD")
+        upstream.send(SIZED.replace(b"6", b"%d" % len(body)) + (b"" if silent else body))
+        got = house.client.take()
+        assert b"\r\nContent-Length: %d\r\n" % len(body) in got
+        assert got.endswith(b"\r\n\r\n" if silent else b"\r\n\r\n" + body)
+        seen.append(got.partition(b"\r\n\r\n")[0].replace(b"Length: %d" % len(body), b"Length"))
+
+    assert house.ended() == [Ended.COMPLETE] * 5
+    assert len(set(seen)) == 1
+
+
+def test_one_response_reaches_clients_of_both_versions_as_each_understands_it() -> None:
+    house = House(GET)
+    upstream = house.upstreams.accept()
+    old = house.clients.connect()
+    for _ in range(3):
+        upstream.send(CHUNKED + CHUNKS)
+        assert b"Transfer-Encoding: chunked" in house.client.take()
+        old.send(b"GET /x HTTP/1.0\r\nHost: h\r\n\r\n")
+        upstream.send(CHUNKED + CHUNKS)
+        assert old.take().endswith(b"\r\nConnection: close\r\n\r\nhello!")
+        old = house.clients.connect()
+        house.client.send(GET)

@@ -9,7 +9,8 @@ from twisted.internet.task import Clock
 
 from llamaswap.http1.framing import Framing, Sink
 from llamaswap.http1.heads import ResponseHead
-from llamaswap.http1.parsing import Malformed
+from llamaswap.http1.memory import HeadMemory
+from llamaswap.http1.parsing import Malformed, parse_response
 from llamaswap.http1.upstream import UpstreamConnection
 from support.http1_wires import End, split
 
@@ -21,6 +22,7 @@ class Notes:
     """A receiver, and a home for connections, that writes everything down."""
 
     def __init__(self) -> None:
+        self.memory = HeadMemory(parse_response)
         self.heads: list[ResponseHead] = []
         self.interims: list[int] = []
         self.raw = b""

@@ -14,7 +14,14 @@ from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead, ResponseHead
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.processes.health import parse_proxy
-from llamaswap.proxying.local import NO_LIMIT, LocalUpstream, text, unbuffered, upstream_fields
+from llamaswap.proxying.local import (
+    NO_LIMIT,
+    LocalUpstream,
+    framing_lines,
+    text,
+    unbuffered,
+    upstream_fields,
+)
 from support.http1_wires import Upstreams
 from support.proxying_house import House, Seen
 
@@ -28,7 +35,9 @@ CHUNKS = Body(Framing.CHUNKED, [b"1"], [b"1\r\n1\r\n0\r\n\r\n"], 1)
 def seen(headers: Pairs, *, body: Body = NOTHING, client: str = "", metered: bool = False) -> Pairs:
     """What the upstream sees of these header fields."""
     head = RequestHead(b"POST", b"/", (1, 1), tuple(headers))
-    return upstream_fields(head, body, client, metered=metered)
+    name, _, value = framing_lines(body).removesuffix(b"\r\n\r\n").removesuffix(b"\r\n").partition(b": ")
+    framing = [(name, value)] if name else []
+    return upstream_fields(head, client, metered=metered) + framing
 
 
 def test_a_clients_fields_arrive_in_their_order_and_case() -> None:
@@ -240,6 +249,33 @@ def test_an_answer_comes_back_and_is_shown_to_the_observer() -> None:
     assert b"\r\nX-Accel-Buffering: no\r\n" in house.client.take()
     assert (house.seen.statuses, house.seen.body) == ([200], b"ok")
     assert house.ended == [Ended.COMPLETE]
+
+
+def test_requests_that_are_alike_but_for_their_length_each_announce_their_own() -> None:
+    house = Local()
+    upstream = None
+    for number, body in enumerate([b"{}", b"[1234567]", b'{"a":1}', b"{}", b"1"]):
+        house.metered = number % 2 == 1
+        house.ask(ASKED.replace(b"Length: 2", b"Length: %d" % len(body)).replace(b"{}", body))
+        upstream = upstream or house.upstreams.accept()
+        coding = b"gzip" if house.metered else b"br, gzip"
+        assert upstream.take() == (
+            b"POST /base/v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAccept-Encoding: %b\r\n"
+            b"X-Forwarded-For: 192.168.1.1\r\nContent-Length: %d\r\n\r\n%b" % (coding, len(body), body)
+        )
+        upstream.send(ANSWER)
+
+    assert house.ended == [Ended.COMPLETE] * 5
+
+
+def test_a_model_that_is_configured_anew_is_asked_by_its_new_ways() -> None:
+    house = Local(Timeouts(connect=3))
+    house.ask(ASKED)
+    house.upstreams.accept().send(ANSWER)
+    house.model = ModelConfig(id="m", timeouts=Timeouts(connect=7))
+    house.ask(ASKED)
+
+    assert [attempt[3] for attempt in house.upstreams.tcpClients] == [3, 7]
 
 
 def test_a_metered_call_asks_only_for_codings_that_can_be_read() -> None:

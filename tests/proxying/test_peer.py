@@ -11,15 +11,13 @@ from typing_extensions import override
 from llamaswap.config.model import PeerConfig, Timeouts
 from llamaswap.http1.body import Body
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.proxying.local import NO_LIMIT
 from llamaswap.proxying.peer import PeerUpstream, peer_fields
-from support.http1_wires import Upstreams
+from support.http1_wires import End, Upstreams
 from support.proxying_house import House, Seen
 
-NOTHING = Body(Framing.NONE, [], [], 0)
 ASKED = b"POST /v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAuthorization: Bearer mine\r\nContent-Length: 2\r\n\r\n{}"
 ANSWER = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Type: text/event-stream\r\nContent-Length: 2\r\n\r\nok"
 
@@ -47,7 +45,7 @@ class Peered(House):
 
 def fields(headers: list[tuple[bytes, bytes]], api_key: str = "") -> list[tuple[bytes, bytes]]:
     head = RequestHead(b"POST", b"/", (1, 1), tuple(headers))
-    return peer_fields(head, NOTHING, "box:81", api_key, metered=False)
+    return peer_fields(head, "box:81", api_key, metered=False)
 
 
 def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
@@ -56,9 +54,38 @@ def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
 
     assert house.upstreams.tcpClients[0][:2] == ("10.0.0.1", 81)
     assert house.upstreams.accept().take() == (
-        b"POST /base/v1/chat?q=1 HTTP/1.1\r\nHost: 10.0.0.1:81\r\nContent-Length: 2\r\n"
-        b"Authorization: Bearer sk-peer\r\nX-Api-Key: sk-peer\r\n\r\n{}"
+        b"POST /base/v1/chat?q=1 HTTP/1.1\r\nHost: 10.0.0.1:81\r\n"
+        b"Authorization: Bearer sk-peer\r\nX-Api-Key: sk-peer\r\nContent-Length: 2\r\n\r\n{}"
     )
+
+
+def test_requests_that_are_alike_get_each_peers_own_host_and_key() -> None:
+    upstreams = Upstreams()
+    peers = [
+        PeerConfig(id=name, proxy=f"http://10.0.0.1:81/{name}", api_key=f"sk-{name}", timeouts=Timeouts())
+        for name in ("a", "b")
+    ]
+    way = PeerUpstream(upstreams, {peer.id: peer for peer in peers})
+    order = [peers[number] for number in (0, 0, 1, 0, 1)]
+
+    async def forward(exchange: Exchange, body: Body) -> Outcome:
+        return await way.forward(exchange, order[len(house.outcomes)], b"/x", body)
+
+    house = House(forward, upstreams)
+    seen = []
+    ends: dict[str, End] = {}
+    for peer in order:
+        house.ask(ASKED)
+        end = ends[peer.id] = ends.get(peer.id) or upstreams.accept()
+        seen.append(end.take())
+        end.send(ANSWER)
+
+    assert [b"POST /b/x " in text and b"Bearer sk-b\r\n" in text for text in seen] == [
+        peer.id == "b" for peer in order
+    ]
+    assert [b"POST /a/x " in text and b"Bearer sk-a\r\n" in text for text in seen] == [
+        peer.id == "a" for peer in order
+    ]
 
 
 def test_an_answer_comes_back_and_an_event_stream_is_not_to_be_held_back() -> None:

@@ -8,8 +8,9 @@ from twisted.internet.defer import CancelledError
 
 from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.heads import ResponseHead, end_to_end, format_request
+from llamaswap.http1.heads import ResponseHead, end_to_end
 from llamaswap.http1.relay import Ended, Outcome, relay
+from llamaswap.http1.writing import format_request
 from support.http1_wires import Clients, Upstreams
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"

@@ -1,0 +1,101 @@
+"""A client that sends nothing more: has it left, or does it only wait for its answer?
+
+Both look the same, an end of its bytes, until it is sent something: a machine
+whose program has closed the connection answers with a reset.  Ahead of a
+response HTTP allows to say ``100 Continue`` at any time, so that is what is sent.
+
+Knows sockets; what follows from the answer is the connection's part.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+PROBE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+LOOKS: Final = (0.002, 0.01, 0.05, 0.25)
+"""Seconds between the first looks after a probe: as long as the way back may take. Then one a second."""
+
+PROBE_EVERY: Final = 15.0
+"""Seconds: a client that waits may be closed later, and nobody would tell."""
+
+_CLOSE_WAIT: Final = 8  # TCP_CLOSE_WAIT of Linux: the other side has ended, ours has not
+
+
+class Probe:
+    """Asks one silent client again and again until `stop`.
+
+    Args:
+        handle: its socket.
+        clock: measures.
+        write: puts bytes on its connection.
+        gone: called once, when it turns out to have left; not within `start`.
+    """
+
+    __slots__ = ("_clock", "_due", "_gone", "_handle", "_look", "_next_probe", "_write")
+
+    def __init__(
+        self,
+        handle: socket.socket,
+        clock: IReactorTime,
+        write: Callable[[bytes], object],
+        gone: Callable[[], None],
+    ) -> None:
+        self._handle = handle
+        self._clock = clock
+        self._write = write
+        self._gone = gone
+        self._due: IDelayedCall | None = None
+        self._look = 0
+        self._next_probe = 0.0
+
+    def start(self) -> bool:
+        """Ask for the first time; False when it is known at once that the client has left.
+
+        On this machine it is: the reset is there before our write returns.
+        """
+        self._ask()
+        if not is_half_open(self._handle):
+            return False
+        self._wait()
+        return True
+
+    def stop(self) -> None:
+        """Ask no more: it is being answered, or known to have left."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _ask(self) -> None:
+        self._next_probe = self._clock.seconds() + PROBE_EVERY
+        self._look = 0
+        self._write(PROBE)
+
+    def _wait(self) -> None:
+        pause = LOOKS[self._look] if self._look < len(LOOKS) else 1.0
+        self._look += 1
+        self._due = self._clock.callLater(pause, self._look_again)
+
+    def _look_again(self) -> None:
+        self._due = None
+        if self._clock.seconds() >= self._next_probe:
+            self._ask()
+        if is_half_open(self._handle):
+            self._wait()
+        else:
+            self._gone()
+
+
+def is_half_open(handle: socket.socket) -> bool:
+    """Return whether the other side of a connection that it has ended can still be sent to.
+
+    Where the system does not tell, it counts as gone.
+    """
+    try:
+        return handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CLOSE_WAIT
+    except (OSError, AttributeError):
+        return False
