@@ -1,15 +1,19 @@
 """The guest book's clerk: takes rows at once, writes them on a thread of its own.
 
-Knows waiting, batching and what to do while the store fails; does not know SQL, nor what a row means.
+Knows threads, timers and what to do while the store fails; does not know SQL, nor what a row means.  Which
+rows wait, and how many go at once, is `backlog`'s business.
 All state here belongs to the reactor's thread; only calls into the store cross over, one by one and in order.
+
+A batch costs the reactor some 60 us, most of it for waking the other thread and hearing from it, and whenever
+that thread works it takes the interpreter from the one that serves.  So rows are gathered: for a moment, or
+until they are enough.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -21,11 +25,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
+from llamaswap.activity.backlog import Backlog, Entry, Ready, Stored
 from llamaswap.activity.query import ActivityQuery
 from llamaswap.activity.record import Activity
 from llamaswap.activity.store import ActivityStore
 
-MOST_WAITING: Final = 10_000  # rows
+GATHER: Final = 0.05  # seconds that a row may wait for others
 RETRY: Final = 5.0  # seconds between attempts while the store fails
 PATIENCE: Final = 10.0  # seconds that closing may take
 
@@ -44,17 +49,12 @@ class JournalClosed(Exception):
     """The journal was not started, or is closed."""
 
 
-Stored = Callable[[int], None]
-"""Told the id of a row that has been stored."""
-
-_Entry = tuple[Activity, Stored | None]
-
-
 class Journal:
     """Writes activity rows in the order of their arrival, and answers questions about them.
 
-    A row that arrives while another is written goes into the next batch.  While the store fails, the newest
-    `MOST_WAITING` rows wait, and one line in the log says so.
+    A row is written `GATHER` seconds after it came, or as soon as `ENOUGH` wait, or when somebody asks.
+    Where the store is slower than the rows that come, or fails, the newest `MOST_WAITING` of them wait, and
+    one line in the log says what was lost.
 
     Args:
         open_store: called by `start`; the store then belongs to the journal, which closes it.
@@ -63,6 +63,8 @@ class Journal:
     """
 
     _log = Logger()
+    # A fault of who hears of one row must not cost the rows behind it: their loop goes on where it was.
+    _faults = _log.failureHandler("activity.journal_broke")
 
     def __init__(
         self,
@@ -75,9 +77,10 @@ class Journal:
         self._written = written
         self._store: ActivityStore | None = None
         self._pool: ThreadPool | None = None
-        self._waiting: deque[_Entry] = deque()
-        self._dropped = 0
+        self._backlog = Backlog()
+        self._due: IDelayedCall | None = None  # the end of gathering
         self._writing: Deferred[None] | None = None
+        self._followers: list[Deferred[None]] = []  # of the batch that is being written
         self._retry: IDelayedCall | None = None
         self._failing = False
         self._ended = False
@@ -87,12 +90,12 @@ class Journal:
     @property
     def waiting(self) -> int:
         """How many rows are not handed to the store yet."""
-        return len(self._waiting)
+        return len(self._backlog)
 
     @property
     def dropped(self) -> int:
         """How many rows were lost since the store began to fail; 0 when it works."""
-        return self._dropped
+        return self._backlog.dropped
 
     def start(self) -> None:
         """Open the store, in the caller's thread, and start the writing one.
@@ -105,22 +108,27 @@ class Journal:
         # A disk that never answers must not keep the process from ending.
         self._pool.threadFactory = partial(threading.Thread, daemon=True)  # type: ignore[assignment]  # same call
         self._pool.start()
-        self._write_on()
+        self._write_all()
 
     def write(self, activity: Activity, stored: Stored | None = None) -> None:
-        """Take a row; never waits and never fails.  Rows that come after `close` are not kept.
+        """Take a row as it is; otherwise as `leave`.
 
         Args:
             stored: called with the row's id once it can be read; never for a row that is lost.
         """
+        self.leave(Ready(activity, stored))
+
+    def leave(self, entry: Entry) -> None:
+        """Take a row; never waits and never fails.  Rows that come after `close` are not kept."""
         if self._heir is not None:
-            self._heir.write(activity, stored)
+            self._heir.leave(entry)
             return
         if self._ended:
             return
-        self._waiting.append((activity, stored))
-        self._trim()
-        self._write_on()
+        if self._backlog.add(entry):
+            self._write_on()
+        elif self._due is None:
+            self._due = self._reactor.callLater(GATHER, self._gathered)
 
     def page(self, query: ActivityQuery) -> Deferred[dict[str, Any]]:
         """Ask for a page of rows; fails with `StoreFailed` or `JournalClosed`."""
@@ -142,18 +150,26 @@ class Journal:
     def hand_over(self, heir: Journal) -> Deferred[None]:
         """Close as `close` does; `heir`, another store's journal, gets what waits and what still comes.
 
-        Rows that are being written stay here, and nobody is told their ids: in the other store they mean
-        nothing.
+        What is only gathered is written first.  Rows that are being written stay here, and nobody is told
+        their ids: in the other store they mean nothing.
         """
+        self._write_all()
         self._heir = heir
-        waiting = tuple(self._waiting)
-        self._waiting.clear()
-        self._pass_on(waiting)
+        self._pass_on(self._backlog.take_all())
         return self.close()
 
-    def _pass_on(self, entries: tuple[_Entry, ...]) -> None:
+    def _pass_on(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            self.write(*entry)
+            self.leave(entry)
+
+    def _gathered(self) -> None:
+        self._due = None
+        self._write_all()
+
+    def _write_all(self) -> None:
+        """Write what waits now; what comes meanwhile may be gathered."""
+        self._backlog.want_all()
+        self._write_on()
 
     def _write_on(self) -> None:
         """Start writing unless that goes on already, or has to wait."""
@@ -164,33 +180,44 @@ class Journal:
         self._writing.addCallback(self._pause)
 
     async def _write_waiting(self, store: ActivityStore, pool: ThreadPool) -> None:
-        while self._waiting:
-            batch = tuple(self._waiting)
-            self._waiting.clear()
+        while self._backlog.due:
+            batch, rows = self._backlog.next_batch()
             try:
-                ids = await deferToThreadPool(self._reactor, pool, store.add_all, [row for row, _ in batch])
+                ids = await deferToThreadPool(self._reactor, pool, store.add, rows)
             except _STORE_TROUBLE as error:
                 self._put_back(batch, error)
                 return
             self._works_again()
-            if self._heir is not None:
-                continue
-            for row_id, (_, stored) in zip(ids, batch, strict=True):
-                if stored is not None:
-                    stored(row_id)
-                self._written(row_id)
+            if self._heir is None:
+                self._tell(ids, batch)
+            self._tell_followers()
+
+    def _tell(self, ids: Sequence[int], batch: Sequence[Entry]) -> None:
+        written, told = self._written, False
+        left = zip(ids, batch, strict=False)
+        while not told:
+            with self._faults:
+                for row_id, entry in left:
+                    entry.stored(row_id)
+                    written(row_id)
+                told = True
+
+    def _tell_followers(self) -> None:
+        followers, self._followers = self._followers, []
+        for follower in followers:
+            follower.callback(None)
 
     def _pause(self, _result: None) -> None:
         self._writing = None
-        if self._waiting and not self._failing:
+        self._tell_followers()
+        if self._backlog.due and not self._failing:
             self._write_on()
 
-    def _put_back(self, batch: tuple[_Entry, ...], error: Exception) -> None:
+    def _put_back(self, batch: Sequence[Entry], error: Exception) -> None:
         if self._heir is not None:
             self._pass_on(batch)
             return
-        self._waiting.extendleft(reversed(batch))
-        self._trim()
+        self._backlog.put_back(batch)
         if not self._failing:
             self._failing = True
             self._log.warn(
@@ -201,34 +228,42 @@ class Journal:
 
     def _try_again(self) -> None:
         self._retry = None
-        self._write_on()
+        self._write_all()
 
     def _works_again(self) -> None:
-        if self._failing or self._dropped:
-            self._log.info("activity.store_works_again lost={lost}", lost=self._dropped)
-        self._failing, self._dropped = False, 0
-
-    def _trim(self) -> None:
-        while len(self._waiting) > MOST_WAITING:
-            self._waiting.popleft()
-            self._dropped += 1
+        backlog = self._backlog
+        if self._failing or backlog.dropped:
+            self._log.info("activity.store_works_again lost={lost}", lost=backlog.dropped)
+        self._failing, backlog.dropped = False, 0
 
     async def _ask(self, question: Callable[[ActivityStore], dict[str, Any]]) -> dict[str, Any]:
         if self._store is None or self._pool is None or self._ended:
             raise JournalClosed("the activity journal is closed")
+        await self._caught_up()
         try:
             return await deferToThreadPool(self._reactor, self._pool, question, self._store)
         except _STORE_TROUBLE as error:
             raise StoreFailed(str(error)) from error
 
+    async def _caught_up(self) -> None:
+        """Wait until every row that was left before now is with the store, or can't be for the time being."""
+        backlog = self._backlog
+        before = backlog.left
+        self._write_all()
+        while self._writing is not None and backlog.gone < before:
+            follower: Deferred[None] = Deferred()
+            self._followers.append(follower)
+            await follower
+
     async def _finish(self) -> None:
         store, pool = self._store, self._pool
+        for timer in (self._due, self._retry):
+            if timer is not None:
+                timer.cancel()
+        self._due = self._retry = None
         if store is None or pool is None:
             return
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
-        self._write_on()
+        self._write_all()
         while self._writing is not None:
             await _follow(self._writing)
         try:
@@ -237,12 +272,12 @@ class Journal:
             self._log.warn("activity.close_failed why={why}", why=str(error))
         # Not in a `finally`: stopping waits for the thread, which by now has nothing left to do.
         pool.stop()
-        if self._waiting:
-            self._log.warn("activity.rows_lost lost={lost}", lost=len(self._waiting) + self._dropped)
+        if self._backlog:
+            self._log.warn("activity.rows_lost lost={lost}", lost=len(self._backlog) + self._backlog.dropped)
 
     def _mishap(self, failure: Failure) -> None:
         if failure.check(defer.TimeoutError):
-            self._log.warn("activity.close_gave_up waiting={waiting}", waiting=len(self._waiting))
+            self._log.warn("activity.close_gave_up waiting={waiting}", waiting=self.waiting)
         else:
             self._log.failure("activity.journal_broke", failure)
 

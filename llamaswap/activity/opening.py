@@ -5,9 +5,10 @@ Knows files, journal modes and schema versions; does not know what the rows mean
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Final
 
@@ -54,6 +55,8 @@ def open_database(path: str | None) -> sqlite3.Connection:
     """
     name = path if path is not None else "the database in memory"
     try:
+        if path is not None and path != ":memory:":  # SQLite's own name for no file
+            _create_for_owner(path)
         # The directory is the operator's: a mistyped path must not make one.
         connection = sqlite3.connect(
             path if path is not None else ":memory:",
@@ -61,6 +64,8 @@ def open_database(path: str | None) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
+    except OSError as error:
+        raise StoreUnusable(name, f"unable to open database file: {error.strerror}") from error
     except sqlite3.Error as error:
         raise StoreUnusable(name, str(error)) from error
     try:
@@ -86,6 +91,12 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _create_for_owner(path: str) -> None:
+    """Make the file before SQLite does: it, and the logs beside it, are nobody else's to read."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _prepare(connection: sqlite3.Connection, name: str, *, in_memory: bool) -> None:

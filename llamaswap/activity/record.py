@@ -6,30 +6,33 @@ Pure.  Knows neither how a row is stored nor what happened to make it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from llamaswap.metering.usage import Usage
+import msgspec
+
+from llamaswap.metering.usage import NOTHING, Usage
 
 ABORTED: Final = 499  # resp_status_code of a request whose client left
 
 _LAST_SECOND: Final = 253402300799  # of the year 9999
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
-    """One request, from its arrival to the end of its answer."""
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, from its arrival to the end of its answer.
+
+    A struct, because one is made for each request: 0.2 us, where a frozen dataclass takes 1.5.
+    """
 
     ended: float  # unix seconds, wall clock
     model: str  # as resolved; as asked for where it is unknown or a peer's
     req_path: str  # as sent upstream
     resp_content_type: str = ""
     resp_status_code: int
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NOTHING
     duration_ms: int  # by our clock, waiting and loading included
     error_msg: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def lasted_ms(self) -> int:

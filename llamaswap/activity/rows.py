@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from llamaswap.activity.record import Activity
 from llamaswap.metering.usage import Usage
@@ -21,8 +23,14 @@ FIELDS: Final = (
 )
 INT64: Final = 2**63 - 1
 
+Values = tuple[str | int | float, ...]
+"""One row's columns, in the order of `FIELDS`; SQLite takes each of them."""
 
-def values_of(row: Activity) -> tuple[str | int | float, ...]:
+# A tenth of what `json.dumps` takes, which is what the other values of a row take together.
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def values_of(row: Activity) -> Values:
     """Turn a row into its columns' values."""
     usage = row.usage
     return (
@@ -40,7 +48,7 @@ def values_of(row: Activity) -> tuple[str | int | float, ...]:
         _real(usage.tokens_per_second),
         _whole(row.lasted_ms),
         text_of(row.error_msg),
-        json.dumps(dict(row.metadata)) if row.metadata else "",
+        _metadata_json(row.metadata) if row.metadata else "",
     )
 
 
@@ -69,6 +77,13 @@ def activity_of(values: Sequence[Any]) -> Activity:
     )
 
 
+def _metadata_json(metadata: Mapping[str, str]) -> str:
+    try:
+        return _encode(metadata).decode()
+    except UnicodeEncodeError:  # a lone surrogate, which only `json` can write
+        return json.dumps(dict(metadata))
+
+
 def _metadata(text: str) -> dict[str, str]:
     try:
         read = json.loads(text) if text else {}
@@ -83,6 +98,8 @@ def text_of(text: str) -> str:
 
 
 def _whole(number: float) -> int:
+    if type(number) is int and -INT64 <= number <= INT64:  # nearly always
+        return number
     return min(max(int(_real(number)), -INT64), INT64)
 
 

@@ -1,26 +1,30 @@
 """The activity table: rows in, pages and sums out.
 
 Synchronous, and no thread of its own: `journal` sees to that.  Knows SQL; what a row means is `record`'s
-business, what may be asked is `query`'s.
+business, what may be asked is `query`'s, how many rows go in at once is `inserting`'s.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
 from llamaswap.activity.histogram import Spread, histogram
+from llamaswap.activity.inserting import Insertion
 from llamaswap.activity.opening import StoreUnusable, open_database, transaction
 from llamaswap.activity.query import SORTS, ActivityQuery
 from llamaswap.activity.record import Activity, row_json
-from llamaswap.activity.rows import FIELDS, INT64, activity_of, text_of, values_of
+from llamaswap.activity.rows import FIELDS, INT64, Values, activity_of, text_of, values_of
 
 __all__ = ["ActivityStore", "StoreUnusable"]
 
 DEFAULT_ROWS: Final = 1000
-_INSERT: Final = f"INSERT INTO activity ({FIELDS}) VALUES ({', '.join('?' * 15)})"  # noqa: S608 - constants
+MOST_UNASKED: Final = 10_000  # rows that wait for a question; the table holds them in a third of the room
+_COUNTED: Final = Insertion("activity", FIELDS)
+_NUMBERED: Final = Insertion("activity", f"id, {FIELDS}")
 _RANGE: Final = "SELECT count(*), min(speed), max(speed) FROM speeds"
 _RANKED: Final = (
     "SELECT place, speed FROM (SELECT speed, row_number() OVER (ORDER BY speed) - 1 AS place FROM speeds)"
@@ -45,18 +49,28 @@ class ActivityStore:
     def __init__(self, path: str | None, max_rows: int) -> None:
         self._kept = None if path is not None else (max_rows if max_rows > 0 else DEFAULT_ROWS)
         self._db = open_database(path)
+        # Of rows in memory most give way to newer ones before anybody asks: those never see the table.
+        self._unasked: deque[Values] = deque(maxlen=self._kept)
+        self._last_id = 0  # of rows in memory, which have nobody else to count them
 
     def add_all(self, rows: Sequence[Activity]) -> list[int]:
+        """Do as `add`."""
+        return self.add([values_of(row) for row in rows])
+
+    def add(self, rows: Sequence[Values]) -> list[int]:
         """Add rows in one transaction, all or none; returns their ids in the same order.
 
         Raises:
             sqlite3.Error: locked for longer than the busy timeout, disk full, and the like.
         """
+        if not rows:
+            return []
+        if self._kept is not None:
+            return self._note(rows)
         with transaction(self._db):
-            ids = [self._db.execute(_INSERT, values_of(row)).lastrowid or 0 for row in rows]
-            if self._kept is not None and ids:
-                self._db.execute("DELETE FROM activity WHERE id <= ?", (ids[-1] - self._kept,))
-        return ids
+            # Nobody else can write meanwhile, so the ids that the table counts up follow each other.
+            last = _COUNTED.add(self._db, rows)
+        return list(range(last + 1 - len(rows), last + 1))
 
     def page(self, query: ActivityQuery) -> dict[str, Any]:
         """Answer with one page of rows and the size of the whole; beyond the end a page is empty."""
@@ -68,6 +82,7 @@ class ActivityStore:
             f" ORDER BY {SORTS[query.sort]} {direction}, id {direction} LIMIT ? OFFSET ?"
         )
         offset = min((query.page - 1) * query.limit, INT64)
+        self._take_down()
         with transaction(self._db, "DEFERRED"):
             (total,) = self._db.execute(counting, values).fetchone()
             found = self._db.execute(listing, (*values, query.limit, offset)).fetchall()
@@ -81,6 +96,7 @@ class ActivityStore:
 
     def stats(self, model: str | None) -> dict[str, Any]:
         """Sum up all rows, or those of exactly one model; a negative count is none."""
+        self._take_down()
         with transaction(self._db, "DEFERRED"):
             requests, *sums = self._db.execute(
                 "SELECT count(*), total(max(input_tokens, 0)), total(max(output_tokens, 0)),"
@@ -99,6 +115,25 @@ class ActivityStore:
     def close(self) -> None:
         """Close the file; nothing else may be called afterwards."""
         self._db.close()
+
+    def _note(self, rows: Sequence[Values]) -> list[int]:
+        first = self._last_id + 1
+        self._last_id += len(rows)
+        self._unasked.extend(rows)
+        if len(self._unasked) > MOST_UNASKED:
+            self._take_down()
+        return list(range(first, self._last_id + 1))
+
+    def _take_down(self) -> None:
+        """Put the rows that are only noted into the table: somebody asks."""
+        if self._kept is None or not self._unasked:
+            return
+        first = self._last_id + 1 - len(self._unasked)
+        numbered = [(number, *row) for number, row in enumerate(self._unasked, first)]
+        with transaction(self._db):
+            _NUMBERED.add(self._db, numbered)
+            self._db.execute("DELETE FROM activity WHERE id <= ?", (self._last_id - self._kept,))
+        self._unasked.clear()
 
     def _histogram(self, column: str, model: str | None) -> dict[str, Any] | None:
         # SQLite counts and sorts: unlike a loop over a million rows here, that holds up no other thread.

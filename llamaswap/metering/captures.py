@@ -1,4 +1,4 @@
-"""The store of captures: compressed, in memory, the oldest gives way.
+"""The store of captures: in memory, large ones compressed; the oldest gives way.
 
 Pure.  Knows sizes and ids; how a capture comes about is `llamaswap.metering.capture`'s business.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from llamaswap.metering.capture import Capture
 
 MIB: Final = 1024 * 1024
+
+SMALL: Final = 8 * 1024
+"""Bytes up to which a capture stays as it is: compressing it takes 30 us, most of it to make zlib ready."""
 
 LEVEL: Final = 1
 """zlib's fastest: text still shrinks to a ninth for 3 ms a MiB; what doesn't shrink costs 20 ms."""
@@ -28,12 +32,14 @@ class Captures:
     """Captures by the id of their activity row.
 
     Args:
-        capacity_bytes: compressed bytes in all; 0 keeps nothing.
+        capacity_bytes: bytes in all, as they are kept; 0 keeps nothing.
     """
 
     def __init__(self, capacity_bytes: int) -> None:
         self._capacity = max(0, capacity_bytes)
-        self._packed: dict[int, bytes] = {}
+        # As it is, or packed; and its bytes.  Ordered, because a dict looks for its first item behind all
+        # that were taken out before it.
+        self._kept: OrderedDict[int, tuple[Capture | bytes, int]] = OrderedDict()
         self.held_bytes = 0
 
     @property
@@ -53,35 +59,56 @@ class Captures:
 
     def clear(self) -> None:
         """Forget all of them: their rows are no longer to be seen."""
-        self._packed.clear()
+        self._kept.clear()
         self.held_bytes = 0
 
     def keep(self, row_id: int, capture: Capture) -> bool:
-        """Compress and keep; False when it alone is larger than the store."""
-        packed = pack(capture, self._capacity)
-        if packed is None:
+        """Keep a capture, compressed unless it is small; False when it alone is larger than the store."""
+        kept: Capture | bytes | None = capture
+        size = capture.size_bytes
+        if size > SMALL:
+            kept = pack(capture, self._capacity)
+            size = 0 if kept is None else len(kept)
+        if kept is None or size > self._capacity:
             return False
         self._forget(row_id)
-        self._packed[row_id] = packed
-        self.held_bytes += len(packed)
-        self._trim()
+        self._kept[row_id] = kept, size
+        self.held_bytes += size
+        if self.held_bytes > self._capacity:
+            self._trim()
         return True
 
     def __contains__(self, row_id: int) -> bool:
         """Whether the row's capture is still here: `has_capture`."""
-        return row_id in self._packed
+        return row_id in self._kept
 
     def show(self, row_id: int) -> dict[str, Any] | None:
         """Return what `GET /api/captures/{id}` answers, or None."""
-        packed = self._packed.get(row_id)
-        return None if packed is None else {"id": row_id, **unpack(packed)}
+        found = self._kept.get(row_id)
+        if found is None:
+            return None
+        kept, _ = found
+        return {"id": row_id, **(unpack(kept) if isinstance(kept, bytes) else plain(kept))}
 
     def _trim(self) -> None:
         while self.held_bytes > self._capacity:
-            self._forget(next(iter(self._packed)))
+            self._forget(next(iter(self._kept)))
 
     def _forget(self, row_id: int) -> None:
-        self.held_bytes -= len(self._packed.pop(row_id, b""))
+        found = self._kept.pop(row_id, None)
+        if found is not None:
+            self.held_bytes -= found[1]
+
+
+def plain(capture: Capture) -> dict[str, Any]:
+    """Show a capture as JSON: bodies in base64, null where there is none."""
+    return {
+        "req_path": capture.req_path,
+        "req_headers": capture.req_headers(),
+        "req_body": _base64(b"".join(capture.req_body)),
+        "resp_headers": capture.resp_headers(),
+        "resp_body": _base64(b"".join(capture.resp_body)),
+    }
 
 
 def pack(capture: Capture, most: int) -> bytes | None:
@@ -99,7 +126,7 @@ def pack(capture: Capture, most: int) -> bytes | None:
 
 
 def unpack(packed: bytes) -> dict[str, Any]:
-    """Show a packed capture as JSON: bodies in base64, null where there is none."""
+    """Show a packed capture as `plain` shows one that is not."""
     line, _, bodies = zlib.decompress(packed).partition(b"\n")
     about = json.loads(line)
     border = about["req_bytes"]
@@ -115,8 +142,8 @@ def unpack(packed: bytes) -> dict[str, Any]:
 def _compressed(capture: Capture) -> Iterator[bytes]:
     about = {
         "req_path": capture.req_path,
-        "req_headers": dict(capture.req_headers),
-        "resp_headers": dict(capture.resp_headers),
+        "req_headers": capture.req_headers(),
+        "resp_headers": capture.resp_headers(),
         "req_bytes": sum(map(len, capture.req_body)),
     }
     shrink = zlib.compressobj(LEVEL)

@@ -12,7 +12,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 REDACTED: Final = "[REDACTED]"
 
-_SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"set-cookie", b"x-api-key"})
+_SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"})
+# What other services call theirs: `x-api-key`, `x-goog-api-key`, `x-auth-token`, `cf-access-client-secret`.
+_SECRET_ENDS: Final = (b"api-key", b"token", b"secret", b"password")
 # Facts of one hop, which llama-swap does not count among the headers.
 _NOT_SHOWN: Final = frozenset({b"host", b"transfer-encoding"})
 
@@ -28,8 +30,12 @@ def shown_headers(headers: Headers, *, without: frozenset[bytes] = frozenset()) 
         key = name.lower()
         if key in _NOT_SHOWN or key in without:
             continue
-        shown.setdefault(usual_case(key), REDACTED if key in _SECRET else value.decode("utf-8", "replace"))
+        shown.setdefault(usual_case(key), REDACTED if _is_secret(key) else value.decode("utf-8", "replace"))
     return shown
+
+
+def _is_secret(key: bytes) -> bool:
+    return key in _SECRET or key.endswith(_SECRET_ENDS)
 
 
 def usual_case(name: bytes) -> str:

@@ -6,29 +6,50 @@ answer's head; reading is left to `events`, `reports` and `failures`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+import msgspec
 from typing_extensions import override
 
 from llamaswap.metering.decoding import BadEncoding, Decoder, TooMuch, decoder_for
 from llamaswap.metering.events import EventSplitter
 from llamaswap.metering.failures import failure_text
 from llamaswap.metering.reports import StreamReport, usage_of_body
-from llamaswap.metering.usage import Usage
+from llamaswap.metering.usage import NOTHING, Usage
 
 LARGEST_BODY: Final = 64 * 1024 * 1024
 LARGEST_FAILURE: Final = 256 * 1024  # an error text that needs more is not one for a list
 FAILURES: Final = 300  # statuses from here on; each 2xx is a success
 _SPACE: Final = b" \t\r\n"
+_SPACES: Final = frozenset({b" ", b"\t", b"\r", b"\n"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metered:
+class Metered(msgspec.Struct, frozen=True, kw_only=True):
     """What one answer came to."""
 
     usage: Usage
     error: str  # the row's error_msg; "" when there is nothing to report
+
+
+NOT_METERED: Final = Metered(usage=NOTHING, error="")
+"""Of an answer that is not read, and of none."""
+
+
+def meter_whole(
+    body: bytes, *, req_path: str, status: int, content_type: str, content_encoding: str
+) -> Metered:
+    """Do what a `Meter` does, for an answer that is here already; most are, and read in half the time."""
+    if (
+        200 <= status < FAILURES
+        and not content_encoding
+        and len(body) <= LARGEST_BODY
+        and "text/event-stream" not in content_type.lower()
+    ):
+        return Metered(usage=usage_of_body(body, req_path), error="")
+    meter = Meter(req_path=req_path)
+    meter.begin(status=status, content_type=content_type, content_encoding=content_encoding)
+    meter.feed(body)
+    return meter.finish()
 
 
 class Meter:
@@ -38,17 +59,19 @@ class Meter:
         req_path: as sent upstream; /infill has a shape of its own.
     """
 
+    __slots__ = ("_decoder", "_reader", "_req_path", "_status", "_trouble")
+
     def __init__(self, *, req_path: str) -> None:
         self._req_path = req_path
         self._status = 0
-        self._reader: _Reader = _Nothing()
+        self._reader: _Reader = _NOTHING_TO_READ
         self._decoder: Decoder | None = None
         self._trouble = ""
 
     def begin(self, *, status: int, content_type: str, content_encoding: str) -> None:
         """Choose a reader; header values as they came, "" when absent."""
         self._status = status
-        self._decoder = decoder_for(content_encoding)
+        self._decoder = decoder_for(content_encoding) if content_encoding else None
         self._reader = self._reader_for(status, content_type.lower())
 
     def feed(self, data: bytes) -> None:
@@ -73,7 +96,7 @@ class Meter:
 
     def _reader_for(self, status: int, content_type: str) -> _Reader:
         if status < 200:
-            return _Nothing()
+            return _NOTHING_TO_READ
         if status >= FAILURES:
             return _Refusal(status)
         return _Stream() if "text/event-stream" in content_type else _Body(self._req_path)
@@ -114,7 +137,10 @@ class _Nothing(_Reader):
 
     @override
     def result(self) -> Metered:
-        return Metered(usage=Usage(), error=self._error)
+        return Metered(usage=NOTHING, error=self._error)
+
+
+_NOTHING_TO_READ: Final = _Nothing()
 
 
 class _Stream(_Reader):
@@ -147,7 +173,7 @@ class _Body(_Reader):
 
     @override
     def feed(self, data: bytes) -> None:
-        if not self._pieces:
+        if not self._pieces and data[:1] in _SPACES:
             data = data.lstrip(_SPACE)
         if not data or not self._wanted:
             return
@@ -160,7 +186,8 @@ class _Body(_Reader):
 
     @override
     def result(self) -> Metered:
-        return Metered(usage=usage_of_body(b"".join(self._pieces), self._req_path), error="")
+        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return Metered(usage=usage_of_body(body, self._req_path), error="")
 
 
 class _Refusal(_Reader):
@@ -179,4 +206,4 @@ class _Refusal(_Reader):
 
     @override
     def result(self) -> Metered:
-        return Metered(usage=Usage(), error=failure_text(self._status, b"".join(self._pieces)))
+        return Metered(usage=NOTHING, error=failure_text(self._status, b"".join(self._pieces)))

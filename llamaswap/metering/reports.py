@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from llamaswap.metering.usage import Counts, Usage, assess, counts_of
+from llamaswap.metering.usage import NOTHING, Counts, Usage, assess, counts_of
 
 _ABSENT: Final = msgspec.Raw()
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)  # the latter from absurdly deep nesting
@@ -35,7 +35,7 @@ def usage_of_body(body: bytes, req_path: str) -> Usage:
         return _usage_of_infill(body)
     document = _read(body)
     if document is None or not (document.usage or document.timings or document.metrics):
-        return Usage()
+        return NOTHING
     # A null usage still is a report: of nothing.
     counts = counts_of(_mapping(document.usage) or {}) if document.usage else None
     return assess(counts, _mapping(document.timings), _mapping(document.metrics))
@@ -63,7 +63,7 @@ class StreamReport:
     def usage(self) -> Usage:
         """Sum up; zeros when no event reported anything."""
         if self._counts is None and self._timings is None and self._metrics is None:
-            return Usage()
+            return NOTHING
         return assess(self._counts, _mapping(self._timings), _mapping(self._metrics))
 
     def _merge(self, new: Counts) -> None:
@@ -91,10 +91,10 @@ def _usage_of_infill(body: bytes) -> Usage:
     try:
         elements = _elements.decode(body)
     except _UNREADABLE:
-        return Usage()
+        return NOTHING
     last = _read(elements[-1]) if elements else None
     timings = _mapping(last.timings) if last is not None else None
-    return Usage() if timings is None else assess(None, timings, None)
+    return NOTHING if timings is None else assess(None, timings, None)
 
 
 def _object(raw: msgspec.Raw) -> bytes | None:

@@ -1,16 +1,17 @@
 """The requests that are under way: who asks for what, and how much has come back.
 
-A request's bytes are only added up; what has grown is told by one clock for all, which ticks while somebody
-watches.  Knows neither how events travel nor how a request is served.
+Nothing is worked out before somebody wants to see it; what has grown is told by one clock for all, which
+ticks while somebody watches.  Knows neither how events travel nor how a request is served.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
+from llamaswap.http1.heads import RequestHead
 from llamaswap.metering.headers import Headers, shown_headers
 from llamaswap.telemetry.stamps import microseconds, write_moment
 
@@ -20,23 +21,42 @@ Watcher = Callable[[Mapping[str, Any]], None]
 """Takes one change, as the `data` of an `inflight` event."""
 
 
+class Progress(Protocol):
+    """How far the answer to a request is."""
+
+    @property
+    def passed_bytes(self) -> int:
+        """Of the body, as they came from the upstream."""
+
+    def resp_headers(self) -> Headers:
+        """The fields that the client got, () before."""
+
+
+class _NoProgress:
+    passed_bytes = 0
+
+    def resp_headers(self) -> Headers:
+        return ()
+
+
+_NO_PROGRESS: Final = _NoProgress()
+
+
 class Flight:
     """One request under way.  Made by `InFlight.enter`; whoever serves the request feeds it."""
 
     __slots__ = (
+        "_at_us",
         "_board",
         "_cancel",
-        "_headers",
+        "_client_host",
+        "_head",
         "_metadata",
-        "_resp_headers",
+        "_progress",
         "arrived",
-        "at_us",
-        "id",
-        "method",
         "model",
-        "remote_ip",
+        "number",
         "req_path",
-        "resp_bytes",
         "told_bytes",
     )
 
@@ -44,66 +64,75 @@ class Flight:
         self,
         board: InFlight,
         number: int,
-        *,
         model: str,
         req_path: str,
-        method: str,
-        headers: Headers,
-        remote_ip: str,
+        head: RequestHead,
+        client_host: str,
         arrived: float,
-        at_us: int,
         cancel: Callable[[], None],
         metadata: Mapping[str, str] | None,
     ) -> None:
-        self.id = str(number)
+        self.number = number
         self.model = model
         self.req_path = req_path
-        self.method = method
-        self.remote_ip = remote_ip
         self.arrived = arrived  # seconds on the clock
-        self.at_us = at_us  # the same moment in unix microseconds
-        self.resp_bytes = 0  # of the body, as they came from the upstream
-        self.told_bytes = 0  # what the watcher knows of them
+        self.told_bytes = 0  # what the watcher knows of those that passed
         self._board = board
-        self._headers = headers
-        self._resp_headers: Headers = ()
+        self._head = head
+        self._client_host = client_host
+        self._progress: Progress = _NO_PROGRESS
         self._cancel = cancel
         self._metadata = metadata
+        self._at_us = -1  # when it arrived, in unix microseconds; below 0 until somebody asks
 
-    def answered(self, headers: Headers) -> None:
-        """The head of the response, as the client gets it, is on its way."""
-        self._resp_headers = headers
+    @property
+    def id(self) -> str:
+        """What it is called by whoever wants to cancel it."""
+        return str(self.number)
+
+    @property
+    def resp_bytes(self) -> int:
+        """How much of the body has come from the upstream."""
+        return self._progress.passed_bytes
+
+    def follow(self, progress: Progress) -> None:
+        """Show how far the answer is, as `progress` has it, from now until `left`."""
+        self._progress = progress
+
+    def answered(self) -> None:
+        """The head of the response is on its way."""
         self._board.changed(self)
-
-    def passed(self, data: bytes) -> None:
-        """Body bytes go by; called for each chunk, so it does nothing but add."""
-        self.resp_bytes += len(data)
 
     def left(self) -> None:
         """The request is over; calling it again does nothing."""
         self._board.forget(self)
+        self._progress = _NO_PROGRESS  # which may hold this flight: a cycle would be left to the collector
 
     def cancel(self) -> None:
         """End the request, by the callback that was given for it."""
         self._cancel()
 
-    def show(self, now: float) -> dict[str, Any]:
+    def show(self, now: float, wall: float) -> dict[str, Any]:
         """Return the request as events show it.
 
         Args:
             now: seconds on the clock.
+            wall: the same moment in unix seconds.
         """
+        elapsed = max(0.0, now - self.arrived)
+        if self._at_us < 0:
+            self._at_us = microseconds(wall - elapsed)
         shown: dict[str, Any] = {
             "id": self.id,
-            "timestamp": write_moment(self.at_us),
+            "timestamp": write_moment(self._at_us),
             "model": self.model,
             "req_path": self.req_path,
-            "method": self.method,
-            "req_headers": shown_headers(self._headers),
-            "remote_ip": self.remote_ip,
-            "resp_headers": shown_headers(self._resp_headers),
+            "method": self._head.method.decode("latin-1"),
+            "req_headers": shown_headers(self._head.headers),
+            "remote_ip": remote_ip(self._head, self._client_host),
+            "resp_headers": shown_headers(self._progress.resp_headers()),
             "resp_bytes": self.resp_bytes,
-            "elapsed_ms": int(max(0.0, now - self.arrived) * 1000),
+            "elapsed_ms": int(elapsed * 1000),
         }
         if self._metadata:
             shown["metadata"] = dict(self._metadata)
@@ -121,7 +150,7 @@ class InFlight:
     def __init__(self, clock: IReactorTime, wall: Callable[[], float]) -> None:
         self._clock = clock
         self._wall = wall
-        self._flights: dict[str, Flight] = {}
+        self._flights: dict[int, Flight] = {}
         self._entered = 0
         self._watcher: Watcher | None = None
         self._tick: IDelayedCall | None = None
@@ -135,8 +164,7 @@ class InFlight:
         *,
         model: str,
         req_path: str,
-        method: str,
-        headers: Headers,
+        head: RequestHead,
         client_host: str,
         arrived: float,
         cancel: Callable[[], None],
@@ -145,43 +173,32 @@ class InFlight:
         """Take a request up; its `Flight.left` must be called, whatever happens to it.
 
         Args:
-            headers: the client's; kept, and shown without credentials.
-            client_host: the peer's address; the headers may know better.
+            head: the client's; kept, and shown without credentials.
+            client_host: the peer's address; the head may know better.
             arrived: seconds on the clock.
             cancel: ends the request; called at most once per `cancel` of its id.
         """
-        self._entered += 1
-        flight = Flight(
-            self,
-            self._entered,
-            model=model,
-            req_path=req_path,
-            method=method,
-            headers=headers,
-            remote_ip=remote_ip(headers, client_host),
-            arrived=arrived,
-            at_us=microseconds(self._wall() - max(0.0, self._clock.seconds() - arrived)),
-            cancel=cancel,
-            metadata=metadata,
-        )
-        self._flights[flight.id] = flight
-        self.changed(flight)
-        self._tick_on()
+        self._entered = number = self._entered + 1
+        flight = Flight(self, number, model, req_path, head, client_host, arrived, cancel, metadata)
+        self._flights[number] = flight
+        if self._watcher is not None:
+            self.changed(flight)
+            self._tick_on()
         return flight
 
     def cancel(self, request_id: str) -> bool:
         """Cancel a request; False when there is none of that id."""
-        flight = self._flights.get(request_id)
-        if flight is None:
-            return False
-        flight.cancel()
-        return True
+        for flight in self._flights.values():
+            if flight.id == request_id:
+                flight.cancel()
+                return True
+        return False
 
     def snapshot(self) -> dict[str, Any]:
         """Return all of them as the `data` of an event, in the order of their arrival."""
-        now = self._clock.seconds()
-        flights = sorted(self._flights.values(), key=lambda flight: (flight.at_us, int(flight.id)))
-        return {"operation": "snapshot", "requests": [flight.show(now) for flight in flights]}
+        now, wall = self._clock.seconds(), self._wall()
+        flights = sorted(self._flights.values(), key=lambda flight: (flight.arrived, flight.number))
+        return {"operation": "snapshot", "requests": [flight.show(now, wall) for flight in flights]}
 
     def watch(self, watcher: Watcher) -> None:
         """Tell `watcher` every change from now on; there is one watcher at a time."""
@@ -197,13 +214,14 @@ class InFlight:
 
     def changed(self, flight: Flight) -> None:
         """Tell how a request looks now; called by the request."""
-        if self._watcher is not None and flight.id in self._flights:
+        if self._watcher is not None and flight.number in self._flights:
             flight.told_bytes = flight.resp_bytes
-            self._watcher({"operation": "upsert", "request": flight.show(self._clock.seconds())})
+            shown = flight.show(self._clock.seconds(), self._wall())
+            self._watcher({"operation": "upsert", "request": shown})
 
     def forget(self, flight: Flight) -> None:
         """A request is over; called by the request."""
-        if self._flights.pop(flight.id, None) is not None and self._watcher is not None:
+        if self._flights.pop(flight.number, None) is not None and self._watcher is not None:
             self._watcher({"operation": "remove", "id": flight.id})
 
     def _tick_on(self) -> None:
@@ -218,13 +236,10 @@ class InFlight:
         self._tick_on()
 
 
-def remote_ip(headers: Headers, client_host: str) -> str:
+def remote_ip(head: RequestHead, client_host: str) -> str:
     """Return who asks: the first of X-Forwarded-For, else X-Real-IP, else the peer.
 
     Only for showing: a client may claim to be anybody.
     """
-    claimed: dict[bytes, bytes] = {}
-    for name, value in headers:
-        claimed.setdefault(name.lower(), value)
-    hop = claimed.get(b"x-forwarded-for", b"").partition(b",")[0].strip()
-    return (hop or claimed.get(b"x-real-ip", b"").strip()).decode("latin-1") or client_host
+    hop = (head.get(b"x-forwarded-for") or b"").partition(b",")[0].strip()
+    return (hop or (head.get(b"x-real-ip") or b"").strip()).decode("latin-1") or client_host

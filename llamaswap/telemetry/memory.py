@@ -19,9 +19,19 @@ def memory_bytes(root: Path, page_bytes: int) -> int | None:
     """
     zones = _zones(read_text(root / "proc/zoneinfo") or "")
     pages = sum(present for zone, present in zones if zone != "Device")
-    total = pages * page_bytes or _meminfo_bytes(read_text(root / "proc/meminfo") or "")
+    total = pages * page_bytes or _meminfo_bytes(read_text(root / "proc/meminfo") or "", "MemTotal")
     limits = [limit for limit in _group_limits(root) if 0 < limit < _UNLIMITED]
     return min([total, *limits]) if total else None
+
+
+def available_bytes(root: Path) -> int:
+    """Return how much of it nobody uses now, or could be had without swapping; 0 where that is unknown.
+
+    Of a control group it is the limit that counts: most of what a group uses can be had, too.
+    """
+    available = _meminfo_bytes(read_text(root / "proc/meminfo") or "", "MemAvailable")
+    limits = [limit for limit in _group_limits(root) if 0 < limit < _UNLIMITED]
+    return min([available, *limits])
 
 
 def _zones(zoneinfo: str) -> Iterator[tuple[str, int]]:
@@ -34,8 +44,8 @@ def _zones(zoneinfo: str) -> Iterator[tuple[str, int]]:
             yield zone, int(words[1])
 
 
-def _meminfo_bytes(meminfo: str) -> int:
-    found = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, flags=re.MULTILINE)
+def _meminfo_bytes(meminfo: str, key: str) -> int:
+    found = re.search(rf"^{key}:\s*(\d+) kB", meminfo, flags=re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
 

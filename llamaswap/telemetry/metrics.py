@@ -9,13 +9,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
 import llamaswap
 from llamaswap.scheduling.vocabulary import Band, QueueView, Term, Verdict
+from llamaswap.telemetry.counting import Counts, Histograms
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -56,17 +57,11 @@ class _Queue(Collector):
 MODEL_STATES = ("stopped", "starting", "ready", "stopping")
 
 
-class _Registry(CollectorRegistry):
-    """Leaves out when each counter was made: that says when the daemon started, once per label."""
-
-    @override
-    def collect(self) -> Iterable[Metric]:
-        for metric in super().collect():
-            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
-            yield metric
+LIMITS = ("connections", "waiting", "requestBody", "heldBodies", "readers")
+"""The keys below `limits` for which somebody can be turned away."""
 
 
-class Metrics:
+class Metrics(Collector):
     """The counters of one service, and how they are printed.
 
     Args:
@@ -81,72 +76,83 @@ class Metrics:
         states: Callable[[], Mapping[str, str]],
         models: Iterable[str],
     ) -> None:
-        self._registry = registry = _Registry()
-        registry.register(_Queue(view, states))
         self._models = frozenset(models)
-        self._dispatched = Counter(
-            "llamaswap_scheduler_dispatched_total", "Requests dispatched.", ["band"], registry=registry
-        )
-        self._reorders = Counter(
+        self._dispatched = Counts("llamaswap_scheduler_dispatched_total", "Requests dispatched.", ["band"])
+        self._reorders = Counts(
             "llamaswap_scheduler_reorders_total",
             "Dispatches in which the term changed which request went next.",
             ["band", "term"],
-            registry=registry,
         )
-        self._abandoned = Counter(
+        self._abandoned = Counts(
             "llamaswap_scheduler_abandoned_total",
             "Requests whose client left while they waited.",
             ["band"],
-            registry=registry,
         )
-        self._waits = Histogram(
+        self._waits = Histograms(
             "llamaswap_scheduler_queue_wait_seconds",
             "From arrival to dispatch, the load not included.",
-            ["band"],
-            buckets=WAIT_BUCKETS,
-            registry=registry,
+            "band",
+            WAIT_BUCKETS,
         )
-        self._unparseable = Counter(
+        self._unparseable = Counts(
             "llamaswap_scheduler_unparseable_priorities_total",
             "Priority headers that meant nothing and counted as 0.",
-            registry=registry,
         )
-        self._loads = Histogram(
+        self._loads = Histograms(
             "llamaswap_model_load_seconds",
             "From the start of a model's load to its first healthy answer, evictions included.",
-            ["model"],
-            buckets=LOAD_BUCKETS,
-            registry=registry,
+            "model",
+            LOAD_BUCKETS,
         )
-        self._swaps = Counter(
-            "llamaswap_swaps_total",
-            "Loads begun because a request needed them.",
-            ["model"],
-            registry=registry,
-        )
-        self._requests = Counter(
-            "llamaswap_requests_total", "Inference requests answered.", ["model", "code"], registry=registry
+        self._swaps = Counts("llamaswap_swaps_total", "Loads begun because a request needed them.", ["model"])
+        self._requests = Counts("llamaswap_requests_total", "Inference requests answered.", ["model", "code"])
+        self._limits = Counts(
+            "llamaswap_limits_reached_total",
+            "Refusals because of a limit; of connections, how often newcomers had to wait.",
+            ["limit"],
         )
         self._show_zeros()
-        build = Gauge(
-            "llamaswap_build_info",
-            "1, with the versions as labels.",
-            ["version", "python"],
-            registry=registry,
+        self._registry = CollectorRegistry()
+        self._registry.register(_Queue(view, states))
+        self._registry.register(self)
+
+    @override
+    def collect(self) -> Iterable[Metric]:
+        """Return what has been counted; asked by the registry."""
+        counted = (
+            self._dispatched,
+            self._reorders,
+            self._abandoned,
+            self._waits,
+            self._unparseable,
+            self._loads,
+            self._swaps,
+            self._requests,
+            self._limits,
         )
-        build.labels(llamaswap.__version__, platform.python_version()).set(1)
+        for counter in counted:
+            yield counter.metric()
+        versions = [llamaswap.__version__, platform.python_version()]
+        build = GaugeMetricFamily(
+            "llamaswap_build_info", "1, with the versions as labels.", labels=["version", "python"]
+        )
+        build.add_metric(versions, 1)
+        yield build
 
     def _show_zeros(self) -> None:
         """Make every band visible before anything happened: a gap in a graph is not a zero."""
+        self._unparseable.show()
         for band in Band:
-            self._dispatched.labels(band.value)
-            self._abandoned.labels(band.value)
-            self._waits.labels(band.value)
+            self._dispatched.show(band.value)
+            self._abandoned.show(band.value)
+            self._waits.show(band.value)
             for term in Term:
-                self._reorders.labels(band.value, term.value)
+                self._reorders.show(band.value, term.value)
+        for limit in LIMITS:
+            self._limits.show(limit)
         for model in self._models:
-            self._loads.labels(model)
-            self._swaps.labels(model)
+            self._loads.show(model)
+            self._swaps.show(model)
 
     def know(self, models: Iterable[str]) -> None:
         """Count for these models from now on; what was counted for others stays."""
@@ -160,31 +166,34 @@ class Metrics:
     def dispatched(self, verdict: Verdict) -> None:
         """Count a dispatch, and the terms that changed the pick."""
         band = verdict.band.value
-        self._dispatched.labels(band).inc()
-        self._waits.labels(band).observe(verdict.waited)
+        self._dispatched.add(band)
+        self._waits.observe(band, verdict.waited)
         for term in verdict.changed_by:
-            self._reorders.labels(band, term.value).inc()
+            self._reorders.add(band, term.value)
 
     def abandoned(self, band: Band) -> None:
         """Count a client that left while its request waited."""
-        self._abandoned.labels(band.value).inc()
+        self._abandoned.add(band.value)
 
     def priority_unparseable(self) -> None:
         """Count a priority header that meant nothing."""
-        self._unparseable.inc()
+        self._unparseable.add()
 
     def load_began(self, model: str) -> None:
         """Count a swap to this model."""
-        self._swaps.labels(model).inc()
+        self._swaps.add(model)
 
     def load_ended(self, model: str, seconds: float) -> None:
         """Record a load that made its model ready."""
-        self._loads.labels(model).observe(seconds)
+        self._loads.observe(model, seconds)
 
     def answered(self, model: str, status: int) -> None:
         """Count an inference request; a name that is no model counts as 'unknown'."""
-        label = model if model in self._models else "unknown"
-        self._requests.labels(label, str(status)).inc()
+        self._requests.add(model if model in self._models else "unknown", str(status))
+
+    def limit_reached(self, limit: str) -> None:
+        """Count somebody who was turned away because of a limit, one of `LIMITS`."""
+        self._limits.add(limit)
 
     def render(self) -> bytes:
         """Return the text that `GET /metrics` answers."""

@@ -6,6 +6,7 @@ library is to be opened anew.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from llamaswap.telemetry.gpu import GpuFacts, GpuSample, GpuSource
 from llamaswap.telemetry.sources import SourceAbsent, SourceFailed
 
 MIB: Final = 1024 * 1024
+LIBRARY: Final = "libnvidia-ml.so.1"
 
 # The names of `nvmlDeviceGetArchitecture`, for those that people run models on.
 _ARCHITECTURES: Final = {
@@ -34,6 +36,20 @@ _ARCHITECTURES: Final = {
 }
 
 T = TypeVar("T")
+
+
+def open_nvml(library: str = LIBRARY) -> NvmlSource:
+    """Return the source, if this machine has the driver's library; without it, 1.4 MB of binding stay unread.
+
+    Raises:
+        SourceAbsent: no library, and as `NvmlSource`.
+        SourceFailed: as `NvmlSource`.
+    """
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        raise SourceAbsent("NVML: NVML Shared Library Not Found") from error
+    return NvmlSource(load_nvml())
 
 
 def load_nvml() -> Any:

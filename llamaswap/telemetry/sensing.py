@@ -15,7 +15,7 @@ from llamaswap.telemetry.errand import Errand, runner
 from llamaswap.telemetry.gpu import GpuSample, GpuSource, open_first
 from llamaswap.telemetry.hardware import Hardware, inspect
 from llamaswap.telemetry.host import HostSample, HostSource
-from llamaswap.telemetry.nvidia import NvmlSource, load_nvml
+from llamaswap.telemetry.nvidia import open_nvml
 from llamaswap.telemetry.sampler import PATIENCE, Sampler
 
 
@@ -30,7 +30,7 @@ def open_gpus() -> GpuSource:
         SourceAbsent: there are none.
         SourceFailed: their driver is in trouble.
     """
-    return open_first((lambda: NvmlSource(load_nvml()), AmdSource))
+    return open_first((open_nvml, AmdSource))
 
 
 def make_sampler(reactor: SensingReactor, wall: Callable[[], float], every: float) -> Sampler:

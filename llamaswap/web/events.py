@@ -14,6 +14,7 @@ from llamaswap.http1.stream import ResponseStream
 from llamaswap.telemetry.bulletin import Bulletin
 from llamaswap.web.answers import NO_SNIFFING, UNBUFFERED
 from llamaswap.web.models import model_record
+from llamaswap.web.readers import Readers
 
 MOST_MESSAGES: Final = 1024  # that wait for one reader
 MOST_BYTES: Final = 1 << 20  # of messages that wait for one reader
@@ -28,18 +29,28 @@ _HEADERS: Final = (
 
 
 class Events:
-    """Serves the event stream."""
+    """Serves the event stream.
 
-    def __init__(self, bulletin: Bulletin) -> None:
+    Args:
+        readers: counts those who read it.
+    """
+
+    def __init__(self, bulletin: Bulletin, readers: Readers | None = None) -> None:
         self._bulletin = bulletin
+        self._readers = readers or Readers()
         self._open: dict[Reader, Callable[[], None]] = {}
 
     def stream(self, exchange: Exchange) -> None:
-        """Answer `GET /api/events` until the client leaves or the streams are ended; HEAD ends at once."""
-        stream = exchange.stream(200, _HEADERS)
+        """Answer `GET /api/events` until the client leaves or the streams are ended; HEAD ends at once.
+
+        Raises:
+            TooManyReaders: there are enough already.
+        """
         if exchange.head.method == b"HEAD":
-            stream.finish()
+            exchange.stream(200, _HEADERS).finish()
             return
+        self._readers.come()
+        stream = exchange.stream(200, _HEADERS)
         reader = Reader(stream, self._bulletin.current, exchange.client_host)
         exchange.on_drain = reader.drained
         self._open[reader] = self._bulletin.listen(reader.tell)
@@ -54,6 +65,7 @@ class Events:
     def _close(self, reader: Reader) -> None:
         stop = self._open.pop(reader, None)
         if stop is not None:
+            self._readers.go()
             stop()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 from twisted.internet.interfaces import IReactorTime
@@ -11,11 +10,13 @@ from twisted.logger import Logger
 
 from llamaswap.activity.journal import Journal
 from llamaswap.http1.exchange import Exchange
-from llamaswap.metering.capture import Capture, Recording
+from llamaswap.metering.capture import Capture
 from llamaswap.metering.captures import Captures
 from llamaswap.telemetry.inflight import InFlight
+from llamaswap.telemetry.loglines import one_line
 from llamaswap.telemetry.metrics import Metrics
 from llamaswap.web.visit import Visit
+from llamaswap.web.witness import Witness
 
 
 class Guest(Protocol):
@@ -75,50 +76,54 @@ class GuestBook:
         Args:
             cancel: ends it, whatever it waits for.
         """
-        head = exchange.head
+        head, row = exchange.head, guest.row
         path = guest.target.partition(b"?")[0].decode("utf-8", "replace")
-        flight = recording = None
+        flight = None
         if guest.listed:
             flight = self._inflight.enter(
                 model=guest.name,
                 req_path=_shown_path(head.path, path),
-                method=head.method.decode("latin-1"),
-                headers=head.headers,
+                head=head,
                 client_host=exchange.client_host,
                 arrived=exchange.received,
                 cancel=cancel,
             )
-        if guest.row and self._captures.enabled:
-            most = self._captures.largest_raw
-            recording = Recording(req_path=path, req_headers=head.headers, most=most)
         return Visit(
             model=guest.name,
             req_path=path,
             began=exchange.received,
-            row=guest.row,
-            recording=recording,
-            flight=flight,
+            row=row,
             selector=guest.selector,
+            flight=flight,
+            witness=Witness(
+                path, metered=row, asked=head, most=self._captures.largest_raw if row else 0, flight=flight
+            ),
+            keep=self._keep,
         )
 
     def farewell(self, visit: Visit) -> None:
-        """A call is over: count it, and leave its row."""
-        activity = visit.activity(lasted=self._clock.seconds() - visit.began, ended=self._wall())
-        self._metrics.answered(activity.model, activity.resp_status_code)
+        """A call is over: count it, and have its row written when there is time."""
+        visit.ends(lasted=self._clock.seconds() - visit.began, ended=self._wall())
+        self._metrics.answered(visit.model, visit.status)
+        if not visit.went_well:
+            self._tell(visit)
+        if visit.row:
+            self._journal.leave(visit)
+
+    def _tell(self, visit: Visit) -> None:
+        activity = visit.activity()
         if activity.error_msg:  # what went well is in the access log
             self._log.info(
                 "inference.failed model={model} path={path} status={status} ms={ms} error={error}",
-                model=activity.model,
-                path=activity.req_path,
+                model=one_line(activity.model),
+                path=one_line(activity.req_path),
                 status=activity.resp_status_code,
                 ms=activity.duration_ms,
-                error=activity.error_msg,
+                error=one_line(activity.error_msg),
             )
-        if visit.row:
-            self._journal.write(activity, partial(self._stored, visit.capture()))
 
-    def _stored(self, capture: Capture | None, row_id: int) -> None:
-        if capture is not None and not self._captures.keep(row_id, capture):
+    def _keep(self, row_id: int, capture: Capture) -> None:
+        if not self._captures.keep(row_id, capture):
             self._log.warn("captures.too_large row={row}", row=row_id)
 
 

@@ -1,37 +1,67 @@
-"""What becomes of one call, collected while it happens; in the end it is a row, and perhaps a capture."""
+"""What becomes of one call, collected while it happens; in the end it is a row, and perhaps a capture.
+
+While the call is under way things are only noted.  What they come to is worked out when the row is written,
+which is after its client has everything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from llamaswap.activity.record import ABORTED, Activity
 from llamaswap.errors import Refusal, Rendered
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.leases import Abandoned, Lease
-from llamaswap.metering.capture import Capture, Recording
+from llamaswap.metering.capture import Capture
 from llamaswap.metering.failures import failure_text
-from llamaswap.metering.meter import Meter
-from llamaswap.metering.usage import Usage
+from llamaswap.metering.meter import FAILURES
+from llamaswap.metering.usage import NOTHING
 from llamaswap.scheduling.vocabulary import Verdict
 from llamaswap.telemetry.inflight import Flight
-from llamaswap.web.witness import Witness
+from llamaswap.web.witness import Witness, described
 
 SCORED = "serial_score"
 """The key whose presence tells that `serial` decided; llama-swap's own rows know no failed loads."""
 
+Keep = Callable[[int, Capture], None]
+"""Takes what was captured, with the id of its row."""
+
 
 class Visit:
-    """One call between its arrival and its row.
+    """One call between its arrival and its row (`llamaswap.activity.backlog.Entry`).
 
     Args:
         model: the real id, or the requested text if there is no such model.
         req_path: as the upstream sees it, without the query.
         began: seconds on the clock.
         row: whether it belongs into the activity log; only then it is metered.
-        recording: collects a capture; None where nothing is captured.
-        flight: its entry among the requests in flight; None where it has none.
         selector: the selector that chose the model, '' for none.
+        flight: its entry among the requests in flight; None where it has none.
+        witness: sees its answer; None makes one that captures nothing.
+        keep: gets the capture, if there is one.
     """
+
+    __slots__ = (
+        "_activity",
+        "_content_type",
+        "_dispatched",
+        "_ended",
+        "_error",
+        "_flight",
+        "_head",
+        "_keep",
+        "_lasted",
+        "_load",
+        "_noted",
+        "_selector",
+        "_verdict",
+        "began",
+        "model",
+        "req_path",
+        "row",
+        "status",
+        "witness",
+    )
 
     def __init__(
         self,
@@ -40,30 +70,33 @@ class Visit:
         req_path: str,
         began: float,
         row: bool = True,
-        recording: Recording | None = None,
-        flight: Flight | None = None,
         selector: str = "",
+        flight: Flight | None = None,
+        witness: Witness | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.model = model
         self.req_path = req_path
         self.began = began
         self.row = row
-        self._meter = Meter(req_path=req_path) if row else None
-        self._recording = recording
+        self.status = 500
+        self.witness = Witness(req_path, metered=row, flight=flight) if witness is None else witness
+        self._selector = selector
         self._flight = flight
-        self.witness = Witness(self._meter, recording, flight)
-        self._metadata: dict[str, str] = {"selector": selector} if selector else {}
-        self._verdict: Verdict | None = None  # of a ticket that is dispatched and has no lease yet
-        self._dispatched = 0.0
-        self._status = 500
-        self._content_type = ""
+        self._keep = keep
+        self._verdict: Verdict | None = None
+        self._dispatched = 0.0  # seconds on the clock
+        self._load = -1.0  # seconds; below 0 as long as there is no lease
+        self._noted: dict[str, str] | None = None  # of a ticket that was never dispatched
+        self._head: ResponseHead | None = None  # of an upstream's answer
+        self._content_type = ""  # of our own answer
         self._error = ""
-        self._metered = False
+        self._lasted = self._ended = 0.0
+        self._activity: Activity | None = None
 
     def sent(self, body: Iterable[bytes]) -> None:
         """This is the body that the upstream gets."""
-        if self._recording is not None:
-            self._recording.sent(body)
+        self.witness.sent(tuple(body))
 
     def dispatched(self, verdict: Verdict, now: float) -> None:
         """The call has left the queue; a load may follow, well or not."""
@@ -72,16 +105,14 @@ class Visit:
 
     def leased(self, lease: Lease) -> None:
         """The call holds a lease: note why it went when it did."""
-        self._verdict = None
-        if lease.verdict is not None:
-            self._note(lease.verdict, lease.load)
+        self._verdict = lease.verdict
+        self._load = lease.load
 
     def answered(self, head: ResponseHead, error: str) -> None:
         """The upstream's response has ended, well ('') or not."""
-        self._status = head.status
-        self._content_type = (head.get(b"content-type") or b"").decode("latin-1")
+        self.status = head.status
+        self._head = head
         self._error = error
-        self._metered = self._meter is not None
 
     def refused(self, refusal: Refusal, answer: Rendered) -> None:
         """We answered with an error; the row says what a client could read of it, as for an upstream's."""
@@ -92,7 +123,7 @@ class Visit:
 
     def failed(self, status: int, error: str) -> None:
         """There was no answer of an upstream."""
-        self._status = status
+        self.status = status
         self._error = error
 
     def abandoned(self, gone: Abandoned, why: str) -> None:
@@ -102,7 +133,7 @@ class Visit:
             why: who ended it, such as "abandoned by its client".
         """
         if gone.verdict is None:
-            self._metadata.update(gone.metadata)
+            self._noted = dict(gone.metadata)
             self.failed(ABORTED, f"{why} while queued, after {gone.waited:.1f} s")
         else:
             self.failed(ABORTED, f"{why} while its model was loading")
@@ -112,38 +143,67 @@ class Visit:
         if self._flight is not None:
             self._flight.left()
 
-    def capture(self) -> Capture | None:
-        """Return what was captured, if anything was."""
-        if self._recording is None:
-            return None
-        return self._recording.finish(broke_off=bool(self._error))
-
-    def activity(self, *, lasted: float, ended: float) -> Activity:
-        """Return the finished row.
+    def ends(self, *, lasted: float, ended: float) -> None:
+        """Nothing more will be noted.
 
         Args:
             lasted: seconds from arrival to the end.
             ended: unix seconds.
         """
-        if self._verdict is not None and SCORED in self._verdict.metadata:
-            self._note(self._verdict, self.began + lasted - self._dispatched)
-        usage, error = Usage(), self._error
-        if self._metered and self._meter is not None:
-            metered = self._meter.finish()
-            usage, error = metered.usage, self._error or metered.error
+        self._lasted = lasted
+        self._ended = ended
+
+    @property
+    def went_well(self) -> bool:
+        """Whether nothing is to be said of it; False also where that is only known with its row."""
+        if self._error or self.status >= FAILURES:
+            return False
+        return self._head is None or self._head.get(b"content-encoding") is None
+
+    def activity(self) -> Activity:
+        """Return the finished row, worked out once, after `ends`."""
+        if self._activity is None:
+            self._activity = self._row()
+        return self._activity
+
+    def stored(self, row_id: int) -> None:
+        """The row can be read under this id."""
+        if self._keep is not None:
+            capture = self.witness.capture(broke_off=bool(self._error))
+            if capture is not None:
+                self._keep(row_id, capture)
+
+    def _row(self) -> Activity:
+        usage, error, content_type = NOTHING, self._error, self._content_type
+        head = self._head
+        if head is not None:
+            content_type = described(head)[0]
+            if self.row:
+                metered = self.witness.metered()
+                usage, error = metered.usage, error or metered.error
         return Activity(
-            ended=ended,
+            ended=self._ended,
             model=self.model,
             req_path=self.req_path,
-            resp_content_type=self._content_type,
-            resp_status_code=self._status,
+            resp_content_type=content_type,
+            resp_status_code=self.status,
             usage=usage,
-            duration_ms=int(lasted * 1000),
+            duration_ms=int(self._lasted * 1000),
             error_msg=error,
-            metadata=self._metadata,
+            metadata=self._metadata(),
         )
 
-    def _note(self, verdict: Verdict, load: float) -> None:
-        self._metadata.update(verdict.metadata)
-        if SCORED in verdict.metadata:
-            self._metadata["serial_load_ms"] = str(int(load * 1000))
+    def _metadata(self) -> dict[str, str]:
+        metadata = {"selector": self._selector} if self._selector else {}
+        if self._noted is not None:
+            metadata.update(self._noted)
+        verdict, load = self._verdict, self._load
+        if verdict is None:
+            return metadata
+        scored = SCORED in verdict.metadata
+        if load >= 0 or scored:  # fifo speaks only of calls that it granted
+            metadata.update(verdict.metadata)
+        if scored:
+            load = load if load >= 0 else self.began + self._lasted - self._dispatched
+            metadata["serial_load_ms"] = str(int(load * 1000))
+        return metadata

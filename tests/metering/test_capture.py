@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from llamaswap.metering.capture import Capture, Recording
+from llamaswap.metering.capture import (
+    OVERHEAD,
+    Capture,
+    HeadFields,
+    fields_json,
+    make_capture,
+    wants_request_body,
+    wants_response_body,
+)
 
 JSON = (b"Content-Type", b"application/json")
-
-
-def recording(path: str = "/v1/chat/completions", *, most: int = 1000) -> Recording:
-    return Recording(req_path=path, req_headers=((b"authorization", b"Bearer s3cret"), JSON), most=most)
 
 
 def captured(
@@ -23,12 +27,18 @@ def captured(
     body: Sequence[bytes] = (b'{"ok":', b"true}"),
     broke_off: bool = False,
 ) -> Capture | None:
-    taken = recording(path)
-    taken.sent([b'{"model":', b'"m1"}'])
-    taken.begin(status=status, headers=headers)
-    for data in body:
-        taken.feed(data)
-    return taken.finish(broke_off=broke_off)
+    encoding = dict(headers).get(b"Content-Encoding", b"").decode()
+    return make_capture(
+        req_path=path,
+        asked=HeadFields(fields_json(((b"authorization", b"Bearer s3cret"), JSON), with_length=True)),
+        req_body=[b'{"model":', b'"m1"}'] if wants_request_body(path) else (),
+        status=status,
+        answered=HeadFields(fields_json(headers, with_length=True)),
+        content_encoding=encoding,
+        resp_body=body if wants_response_body(path, status) else (),
+        resp_bytes=sum(map(len, body)),
+        broke_off=broke_off,
+    )
 
 
 def bodies(capture: Capture | None) -> tuple[bytes, bytes]:
@@ -41,8 +51,8 @@ def test_a_capture_holds_both_sides_without_their_credentials() -> None:
 
     assert bodies(capture) == (b'{"model":"m1"}', b'{"ok":true}')
     assert capture is not None
-    assert capture.req_headers == {"Authorization": "[REDACTED]", "Content-Type": "application/json"}
-    assert capture.resp_headers == {"Content-Type": "application/json", "Set-Cookie": "[REDACTED]"}
+    assert capture.req_headers() == {"Authorization": "[REDACTED]", "Content-Type": "application/json"}
+    assert capture.resp_headers() == {"Content-Type": "application/json", "Set-Cookie": "[REDACTED]"}
     assert capture.req_path == "/v1/chat/completions"
 
 
@@ -79,13 +89,6 @@ def test_an_empty_failure_is_kept_and_an_empty_success_is_not() -> None:
     assert captured("/v1/audio/speech", status=200, body=()) is None
 
 
-def test_an_exchange_without_any_answer_leaves_no_capture() -> None:
-    taken = recording()
-    taken.sent([b"{}"])
-
-    assert taken.finish() is None
-
-
 @pytest.mark.parametrize("encoding", [b"gzip", b"deflate"])
 def test_an_encoded_answer_is_kept_decoded_and_says_nothing_of_its_encoding(encoding: bytes) -> None:
     packed = gzip.compress(b"plain text") if encoding == b"gzip" else zlib.compress(b"plain text")
@@ -95,7 +98,7 @@ def test_an_encoded_answer_is_kept_decoded_and_says_nothing_of_its_encoding(enco
 
     assert bodies(capture)[1] == b"plain text"
     assert capture is not None
-    assert capture.resp_headers == {"Content-Type": "application/json", "Content-Length": str(len(packed))}
+    assert capture.resp_headers() == {"Content-Type": "application/json", "Content-Length": str(len(packed))}
 
 
 def test_an_encoding_that_is_not_ours_is_kept_as_it_came() -> None:
@@ -103,7 +106,7 @@ def test_an_encoding_that_is_not_ours_is_kept_as_it_came() -> None:
 
     assert bodies(capture)[1] == b"\x01\x02"
     assert capture is not None
-    assert capture.resp_headers == {"Content-Encoding": "br"}
+    assert capture.resp_headers() == {"Content-Encoding": "br"}
 
 
 def test_a_body_that_is_not_what_its_encoding_says_leaves_no_capture() -> None:
@@ -121,34 +124,23 @@ def test_of_a_stream_that_broke_off_what_had_come_is_kept() -> None:
     assert bodies(capture)[1] == b"some words that were said"
 
 
-def test_a_response_that_is_too_large_is_let_go_while_it_still_comes() -> None:
-    taken = recording(most=10)
-    taken.sent([b"12345"])
-    taken.begin(status=200, headers=())
+def test_heads_that_differ_in_their_length_share_the_rest() -> None:
+    rest = fields_json((JSON, (b"content-length", b"7")), with_length=False)
 
-    taken.feed(b"12345")
-    assert taken._taken == [b"12345"]
-    taken.feed(b"6")
-
-    assert taken.too_large
-    assert taken._taken == []
-    taken.feed(b"more")
-    assert taken._taken == []
-    assert taken.finish() is None
+    assert HeadFields(rest, b"7").show() == {"Content-Type": "application/json", "Content-Length": "7"}
+    assert HeadFields(rest).show() == {"Content-Type": "application/json"}
 
 
-def test_a_request_that_is_too_large_is_not_even_referred_to() -> None:
-    taken = recording(most=10)
-    taken.sent([b"12345678901"])
+def test_no_secret_is_held() -> None:
+    capture = captured(headers=(JSON, (b"Set-Cookie", b"a=s3cret")))
 
-    assert taken.too_large
-    assert taken._req_body == ()
+    assert capture is not None
+    assert b"s3cret" not in capture.asked.json + capture.answered.json
 
 
-def test_a_large_body_that_is_not_wanted_does_not_count() -> None:
-    taken = recording("/v1/audio/speech", most=10)
-    taken.begin(status=200, headers=())
-    taken.feed(b"x" * 1000)
+def test_a_capture_counts_with_its_heads_and_its_bodies() -> None:
+    capture = captured()
 
-    assert not taken.too_large
-    assert taken.finish() is not None
+    assert capture is not None
+    heads = len(capture.asked.json) + len(capture.answered.json)
+    assert capture.size_bytes == OVERHEAD + heads + len(b'{"model":"m1"}{"ok":true}')

@@ -6,18 +6,22 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamaswap.metering.capture import Capture
-from llamaswap.metering.captures import MIB, Captures, pack, unpack
+from llamaswap.metering.capture import OVERHEAD, Capture, HeadFields, fields_json
+from llamaswap.metering.captures import MIB, SMALL, Captures, pack, plain, unpack
 
 NOISE = random.Random(7).randbytes(300_000)
+
+
+def head(*headers: tuple[bytes, bytes]) -> HeadFields:
+    return HeadFields(fields_json(headers, with_length=True))
 
 
 def capture(req_body: bytes = b"", resp_body: bytes = b"", path: str = "/v1/chat/completions") -> Capture:
     return Capture(
         req_path=path,
-        req_headers={"Content-Type": "application/json"},
+        asked=head((b"content-type", b"application/json"), (b"Cookie", b"s3cret")),
         req_body=[req_body] if req_body else (),
-        resp_headers={"X-Up": "1"},
+        answered=head((b"X-Up", b"1")),
         resp_body=[resp_body] if resp_body else (),
     )
 
@@ -29,7 +33,7 @@ def test_a_capture_is_shown_as_llama_swap_shows_it() -> None:
     assert store.show(13) == {
         "id": 13,
         "req_path": "/v1/chat/completions",
-        "req_headers": {"Content-Type": "application/json"},
+        "req_headers": {"Content-Type": "application/json", "Cookie": "[REDACTED]"},
         "req_body": "eyJtb2RlbCI6Im0xIn0=",
         "resp_headers": {"X-Up": "1"},
         "resp_body": "eyJvayI6dHJ1ZX0=",
@@ -72,6 +76,37 @@ def test_it_is_the_compressed_size_that_counts() -> None:
     assert store.held_bytes < 100_000
 
 
+def test_a_small_capture_counts_with_all_that_it_holds() -> None:
+    store = Captures(MIB)
+    small = capture(b"a" * 1000, b"b" * 500)
+    store.keep(1, small)
+
+    heads = len(small.asked.json) + len(small.answered.json)
+    assert store.held_bytes == 1000 + 500 + heads + OVERHEAD
+
+
+@given(st.lists(st.integers(0, 3 * SMALL), max_size=60))
+def test_whatever_comes_what_is_held_stays_within_the_buffer(sizes: list[int]) -> None:
+    store = Captures(60_000)
+    for row_id, size in enumerate(sizes):
+        store.keep(row_id, capture(NOISE[:size]))
+        assert 0 <= store.held_bytes <= 60_000
+        assert row_id in store
+    for row_id in range(len(sizes)):
+        store._forget(row_id)
+    assert store.held_bytes == 0
+
+
+def test_what_is_small_and_what_is_not_are_shown_alike() -> None:
+    store = Captures(MIB)
+    small, large = capture(b"x", b"y" * 100), capture(b"x", b"y" * 2 * SMALL)
+    store.keep(1, small)
+    store.keep(2, large)
+
+    assert store.show(1) == {"id": 1, **plain(small)}
+    assert store.show(2) == {"id": 2, **plain(large)}
+
+
 def test_a_buffer_of_zero_keeps_nothing() -> None:
     store = Captures(0)
 
@@ -105,6 +140,7 @@ def test_what_comes_out_is_what_went_in(req_body: bytes, resp_body: bytes, path:
 
     assert packed is not None
     shown = unpack(packed)
+    assert shown == plain(capture(req_body, resp_body, path))
     assert shown["req_path"] == path
     assert base64.b64decode(shown["req_body"] or "") == req_body
     assert base64.b64decode(shown["resp_body"] or "") == resp_body

@@ -14,6 +14,7 @@ from zope.interface import implementer
 
 from llamaswap.activity.journal import JournalReactor
 from llamaswap.activity.record import Activity
+from llamaswap.activity.rows import Values
 from llamaswap.activity.store import ActivityStore
 from llamaswap.metering.usage import Usage
 
@@ -82,12 +83,12 @@ class WeakStore(ActivityStore):
         self.batches: list[int] = []
 
     @override
-    def add_all(self, rows: Sequence[Activity]) -> list[int]:
+    def add(self, rows: Sequence[Values]) -> list[int]:
         self.attempts += 1
         if self.trouble is not None:
             raise self.trouble
         self.batches.append(len(rows))
-        return super().add_all(rows)
+        return super().add(rows)
 
     @override
     def page(self, query: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
+from llamaswap.http1.heads import RequestHead
 from llamaswap.processes.logbook import Logbook
 from llamaswap.scheduling.vocabulary import Band, BandView, QueueView, Ticket
 from llamaswap.telemetry.bulletin import Board, Bulletin
@@ -57,8 +58,7 @@ class Newsroom:
         return self.inflight.enter(
             model="m1",
             req_path="/v1/completions",
-            method="POST",
-            headers=(),
+            head=RequestHead(b"POST", b"/v1/completions", (1, 1), ()),
             client_host="127.0.0.1",
             arrived=self.clock.seconds(),
             cancel=lambda: None,

@@ -28,7 +28,8 @@ from twisted.internet.interfaces import (
 from typing_extensions import override
 from zope.interface import implementer
 
-from llamaswap.activity.journal import Journal, Stored, StoreFailed
+from llamaswap.activity.backlog import Entry, Stored
+from llamaswap.activity.journal import Journal, StoreFailed
 from llamaswap.activity.query import ActivityQuery
 from llamaswap.activity.record import Activity
 from llamaswap.activity.store import ActivityStore
@@ -117,6 +118,10 @@ class NotedRows(Journal):
     @override
     def close(self) -> Deferred[None]:
         return succeed(None)
+
+    @override
+    def leave(self, entry: Entry) -> None:
+        self.write(entry.activity(), entry.stored)
 
     @override
     def write(self, activity: Activity, stored: Stored | None = None) -> None:

@@ -1,8 +1,18 @@
 from __future__ import annotations
 
+from llamaswap.http1.heads import Headers
 from llamaswap.scheduling.vocabulary import Band
 from llamaswap.telemetry.bulletin import MOST_GATHERED
 from support.telemetry_board import Listener, Newsroom
+
+
+class FiveBytes:
+    """How far an answer is."""
+
+    passed_bytes = 5
+
+    def resp_headers(self) -> Headers:
+        return ()
 
 
 def test_a_newcomer_is_told_what_is_true_in_the_order_that_clients_expect() -> None:
@@ -134,7 +144,7 @@ def test_requests_under_way_are_told_as_they_come_and_go() -> None:
     listener = Listener(room.bulletin)
     listener.take()
     flight = room.flight()
-    flight.passed(b"12345")
+    flight.follow(FiveBytes())
     room.clock.advance(0.25)
     flight.left()
 

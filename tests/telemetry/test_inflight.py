@@ -5,10 +5,21 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
-from llamaswap.metering.headers import Headers
+from llamaswap.http1.heads import Headers, RequestHead
 from llamaswap.telemetry.inflight import Flight, InFlight, remote_ip
 
 WALL = 1_795_954_062.605535
+
+
+class Answer:
+    """How far an answer is."""
+
+    def __init__(self) -> None:
+        self.passed_bytes = 0
+        self.headers: Headers = ()
+
+    def resp_headers(self) -> Headers:
+        return self.headers
 
 
 class Board:
@@ -27,21 +38,30 @@ class Board:
         return self.registry.enter(
             model=model,
             req_path="/v1/chat/completions",
-            method="POST",
-            headers=headers,
+            head=head(*headers),
             client_host="127.0.0.1",
             arrived=arrived,
             cancel=lambda: self.cancelled.append(model),
         )
 
+    def follow(self, flight: Flight) -> Answer:
+        answer = Answer()
+        flight.follow(answer)
+        return answer
+
     def operations(self) -> list[str]:
         return [change["operation"] for change in self.told]
+
+
+def head(*headers: tuple[bytes, bytes]) -> RequestHead:
+    return RequestHead(b"POST", b"/v1/chat/completions", (1, 1), headers)
 
 
 def test_a_request_is_told_from_its_arrival_to_its_end() -> None:
     board = Board()
     flight = board.enter(arrived=99.5, headers=((b"x-session-id", b"s1"), (b"x-api-key", b"s3cret")))
-    flight.answered(((b"Content-Type", b"application/json"), (b"Set-Cookie", b"s3cret")))
+    board.follow(flight).headers = ((b"Content-Type", b"application/json"), (b"Set-Cookie", b"s3cret"))
+    flight.answered()
     flight.left()
 
     first, second, last = board.told
@@ -68,9 +88,9 @@ def test_a_request_is_told_from_its_arrival_to_its_end() -> None:
 
 def test_bytes_that_flow_are_told_at_most_every_250_ms() -> None:
     board = Board()
-    flight = board.enter()
+    answer = board.follow(board.enter())
     for _ in range(100):
-        flight.passed(b"token")
+        answer.passed_bytes += 5
         board.clock.advance(0.01)
 
     upserts = [change["request"]["resp_bytes"] for change in board.told if change["operation"] == "upsert"]
@@ -80,8 +100,7 @@ def test_bytes_that_flow_are_told_at_most_every_250_ms() -> None:
 
 def test_a_request_whose_bytes_rest_is_not_told_again() -> None:
     board = Board()
-    flight = board.enter()
-    flight.passed(b"x")
+    board.follow(board.enter()).passed_bytes = 1
     board.clock.advance(0.25)
     assert board.operations() == ["upsert", "upsert"]
 
@@ -94,8 +113,8 @@ def test_a_request_whose_bytes_rest_is_not_told_again() -> None:
 def test_while_nobody_watches_no_timer_runs_and_nothing_is_made_up_for_telling() -> None:
     board = Board(watched=False)
     flight = board.enter()
-    flight.passed(b"12345")
-    flight.answered(())
+    board.follow(flight).passed_bytes = 5
+    flight.answered()
 
     assert board.clock.getDelayedCalls() == []
     assert board.registry.snapshot()["requests"][0]["resp_bytes"] == 5
@@ -118,10 +137,10 @@ def test_the_timer_is_one_for_all_and_ends_with_the_last_request_or_the_watcher(
 
 def test_a_watcher_that_comes_late_hears_of_bytes_that_flow_from_then_on() -> None:
     board = Board(watched=False)
-    flight = board.enter()
-    flight.passed(b"before")
+    answer = board.follow(board.enter())
+    answer.passed_bytes = 6
     board.registry.watch(board.told.append)
-    flight.passed(b"after")
+    answer.passed_bytes = 11
     board.clock.advance(0.25)
 
     assert [change["request"]["resp_bytes"] for change in board.told] == [11]
@@ -171,14 +190,32 @@ def test_a_request_ends_once() -> None:
     flight = board.enter()
     flight.left()
     flight.left()
-    flight.answered(())
+    flight.answered()
 
     assert board.operations() == ["upsert", "remove"]
     assert len(board.registry) == 0
 
 
+def test_a_request_that_is_over_holds_its_answer_no_longer() -> None:
+    board = Board()
+    flight = board.enter()
+    board.follow(flight).passed_bytes = 5
+    flight.left()
+
+    assert flight.resp_bytes == 0
+
+
+def test_a_request_has_come_at_one_moment_however_often_it_is_shown() -> None:
+    board = Board(watched=False)
+    board.enter()
+    first = board.registry.snapshot()["requests"][0]["timestamp"]
+    board.clock.advance(10.0)  # and the wall stands still
+
+    assert board.registry.snapshot()["requests"][0]["timestamp"] == first
+
+
 def test_the_client_is_who_the_first_proxy_saw() -> None:
-    assert remote_ip(((b"X-Forwarded-For", b"203.0.113.9, 10.0.0.1"),), "127.0.0.1") == "203.0.113.9"
-    assert remote_ip(((b"x-real-ip", b"203.0.113.8"),), "127.0.0.1") == "203.0.113.8"
-    assert remote_ip(((b"X-Forwarded-For", b""),), "127.0.0.1") == "127.0.0.1"
-    assert remote_ip((), "") == ""
+    assert remote_ip(head((b"X-Forwarded-For", b"203.0.113.9, 10.0.0.1")), "127.0.0.1") == "203.0.113.9"
+    assert remote_ip(head((b"x-real-ip", b"203.0.113.8")), "127.0.0.1") == "203.0.113.8"
+    assert remote_ip(head((b"X-Forwarded-For", b"")), "127.0.0.1") == "127.0.0.1"
+    assert remote_ip(head(), "") == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +78,50 @@ def test_one_line_is_always_one_printable_line(text: str) -> None:
     assert one_line(text).isprintable()
     if text.isprintable():
         assert one_line(text) == text
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warn", "error"])
+@pytest.mark.parametrize("time_format", ["", "rfc3339", "kitchen"])
+@pytest.mark.parametrize("text", ["Request x", "größe", "a\n[ERROR] forged", "\ud800"])
+def test_what_is_said_directly_is_the_line_that_an_event_becomes(
+    level: str, time_format: str, text: str
+) -> None:
+    at = datetime(2026, 11, 29, 17, 30, 5, 250_000, tzinfo=UTC)
+    events, direct = Logbook(), Logbook()
+    LogLines(events, level, time_format)(
+        {
+            "log_level": LogLevel.info,
+            "log_namespace": "llamaswap.x",
+            "log_format": "{text}",
+            "text": text,
+            "log_time": at.timestamp(),
+        }
+    )
+
+    LogLines(direct, level, time_format, lambda: at).say(text)
+
+    assert direct.history() == events.history()
+    assert bool(direct.history()) == (level in ("debug", "info"))
+
+
+def test_another_style_holds_for_what_is_said_directly_too() -> None:
+    book = Logbook()
+    lines = LogLines(book, "error")
+    lines.say("hidden")
+    lines.set_style("info", "")
+    lines.say("shown")
+
+    assert book.history() == b"[INFO] shown\n"
+
+
+def test_without_a_clock_of_its_own_a_direct_line_has_the_time_of_day() -> None:
+    book = Logbook()
+
+    LogLines(book, "info", "rfc3339").say("x")
+
+    stamp, _, rest = book.history().decode().partition(" ")
+    assert rest == "[INFO] x\n"
+    assert abs((datetime.now(tz=UTC) - datetime.fromisoformat(stamp)).total_seconds()) < 60
 
 
 def test_a_failure_brings_its_traceback_along_line_by_line() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.telemetry.gpu import GpuFacts, GpuSample
-from llamaswap.telemetry.nvidia import NvmlSource, load_nvml
+from llamaswap.telemetry.nvidia import NvmlSource, load_nvml, open_nvml
 from llamaswap.telemetry.sources import SourceAbsent, SourceFailed
 from support.telemetry_sources import LOST, NO_LIBRARY, NOT_LOADED, NOT_SUPPORTED, UNKNOWN, FakeNvml
 
@@ -136,3 +136,20 @@ def test_the_real_binding_has_every_name_that_is_used() -> None:
 
     assert {name for name in names if not hasattr(nvml, name)} == set()
     assert (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_GPU_IS_LOST) == (NOT_SUPPORTED, LOST)
+
+
+def test_without_the_drivers_library_its_binding_is_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load() -> object:
+        raise AssertionError("read for nothing")
+
+    monkeypatch.setattr("llamaswap.telemetry.nvidia.load_nvml", load)
+
+    with pytest.raises(SourceAbsent, match="NVML: NVML Shared Library Not Found"):
+        open_nvml("libno-such-driver.so.1")
+
+
+def test_with_a_library_the_binding_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = FakeNvml()
+    monkeypatch.setattr("llamaswap.telemetry.nvidia.load_nvml", lambda: nvml)
+
+    assert open_nvml("libc.so.6").read() == NvmlSource(nvml).read()

@@ -16,7 +16,8 @@ from zope.interface import implementer
 from llamaswap.config.durations import parse_duration
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
-from llamaswap.telemetry.loglines import format_line
+from llamaswap.processes.logbook import Logbook
+from llamaswap.telemetry.loglines import LogLines, format_line
 from llamaswap.web.accesslog import AccessLog, client_ip, duration_text, is_logged, quoted
 from support.http1_wires import Clients, End
 
@@ -48,13 +49,13 @@ def lines() -> Iterator[list[str]]:
         globalLogPublisher.removeObserver(seen)
 
 
-def ask(request: bytes) -> tuple[Exchange, End, Clock]:
+def ask(request: bytes, direct: LogLines | None = None) -> tuple[Exchange, End, Clock]:
     """An exchange that is watched and waits to be answered."""
     clock = Clock()
     seen: list[Exchange] = []
 
     async def handler(exchange: Exchange) -> None:
-        AccessLog(clock).watch(exchange)
+        AccessLog(clock, direct).watch(exchange)
         seen.append(exchange)
         await Deferred[None]()
 
@@ -137,6 +138,57 @@ def test_no_field_can_end_its_quotes_or_its_line() -> None:
     (line,) = seen
     assert line.count("\n") == 1
     assert r'200 0 "a\" 200 1 \"b\\\tc {ip} \\xff" ' in line.replace(r"\\\\", r"\\")
+
+
+FIELD = st.binary(max_size=30).map(lambda value: bytes(set(value) - set(b"\r\n\0")))
+
+
+@given(FIELD, FIELD, FIELD, st.booleans())
+def test_a_line_that_goes_directly_into_the_log_is_the_one_that_an_event_becomes(
+    agent: bytes, forwarded: bytes, path: bytes, answered: bool
+) -> None:
+    book = Logbook()
+    direct = LogLines(book, "info")
+    written = []
+    for alone in (False, True):
+        direct.alone = alone
+        with lines() as seen:
+            exchange, client, clock = ask(
+                b"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: %b\r\nX-Forwarded-For: %b\r\n\r\n"
+                % (agent.hex().encode(), forwarded.hex().encode()),
+                direct,
+            )
+            exchange.head = RequestHead(
+                b"GET", b"/" + path, (1, 1), ((b"User-Agent", agent), (b"X-Forwarded-For", forwarded))
+            )
+            clock.advance(0.25)
+            if answered:
+                exchange.respond(200, b"hello\n")
+            client.leave()
+        written.append("".join(seen))
+
+    assert written == [book.history().decode(), ""]
+
+
+def test_a_direct_line_is_written_only_at_a_level_that_shows_it() -> None:
+    book = Logbook()
+    direct = LogLines(book, "warn")
+    direct.alone = True
+    exchange, _, _ = ask(b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n", direct)
+    exchange.respond(200)
+
+    assert book.history() == b""
+
+
+def test_a_unix_peer_is_called_a_dash_in_a_direct_line() -> None:
+    book = Logbook()
+    direct = LogLines(book, "info")
+    direct.alone = True
+    exchange, _, _ = ask(b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n", direct)
+    exchange.client_host = ""
+    exchange.respond(204)
+
+    assert book.history() == b'[INFO] Request - "GET /x HTTP/1.1" 204 0 "" 0s\n'
 
 
 def test_an_endless_field_is_cut() -> None:

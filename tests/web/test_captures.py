@@ -6,20 +6,26 @@ import pytest
 
 from llamaswap.errors import Refusal
 from llamaswap.http1.exchange import Exchange
-from llamaswap.metering.capture import Capture
+from llamaswap.metering.capture import Capture, HeadFields, fields_json
 from llamaswap.metering.captures import Captures
 from llamaswap.web.answers import refuse
 from llamaswap.web.captures import mark_captured, show_capture
 from support.http1_wires import Clients
+
+
+def fields(*headers: tuple[bytes, bytes]) -> HeadFields:
+    """A head with these."""
+    return HeadFields(fields_json(headers, with_length=True))
+
 
 KEPT = Captures(100_000)
 KEPT.keep(
     13,
     Capture(
         req_path="/v1/chat/completions",
-        req_headers={"Content-Type": "application/json", "Authorization": "[REDACTED]"},
+        asked=fields((b"content-type", b"application/json"), (b"authorization", b"Bearer s3cret")),
         req_body=[b'{"model":"m1"}'],
-        resp_headers={"Content-Type": "application/json"},
+        answered=fields((b"content-type", b"application/json")),
         resp_body=(),
     ),
 )

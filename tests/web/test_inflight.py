@@ -4,6 +4,7 @@ import pytest
 
 from llamaswap.errors import Refusal
 from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.heads import RequestHead
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.web.answers import refuse
 from llamaswap.web.inflight import cancel_flight
@@ -29,8 +30,7 @@ class Counter:
         self.inflight.enter(
             model="m1",
             req_path="/p",
-            method="POST",
-            headers=(),
+            head=RequestHead(b"POST", b"/p", (1, 1), ()),
             client_host="",
             arrived=0.0,
             cancel=self._cancel,
