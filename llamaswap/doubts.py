@@ -25,6 +25,7 @@ class Doubts:
         self._clock = clock
         self._ends: dict[str, IDelayedCall] = {}
         self._waiters: dict[str, list[Deferred[None]]] = {}
+        self.version = 0  # grows whenever a doubt begins or ends
 
     def __contains__(self, model: str) -> bool:
         return model in self._ends
@@ -33,12 +34,14 @@ class Doubts:
         """A connection to this model's server broke; a doubt under way is not prolonged."""
         if model not in self._ends:
             self._ends[model] = self._clock.callLater(SETTLE, self.end, model)
+            self.version += 1
 
     def end(self, model: str) -> None:
         """Its end has been noticed, or did not come; nothing happens if there was no doubt."""
         end = self._ends.pop(model, None)
         if end is None:
             return
+        self.version += 1
         if end.active():
             end.cancel()
         for waiter in self._waiters.pop(model, ()):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from llamaswap.processes.server import ModelServer
 from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
@@ -49,25 +50,9 @@ class Abandoned(Exception):
         self.metadata = metadata
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """The right to talk to a ready model's server, until the `async with` that gave it ends."""
 
     server: ModelServer
     verdict: Verdict | None  # None for a call that went past the queue
     load: float  # seconds of load between dispatch and lease; 0 when the model was resident
-
-
-class Use:
-    """Counts as use of a server while it is open: its TTL does not run."""
-
-    __slots__ = ("_server",)
-
-    def __init__(self, server: ModelServer) -> None:
-        self._server = server
-
-    def __enter__(self) -> None:
-        self._server.begin_use()
-
-    def __exit__(self, *_: object) -> None:
-        self._server.end_use()

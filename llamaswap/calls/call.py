@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from llamaswap.calls.forms import form_field, multipart_field, query_field
 from llamaswap.calls.peek import peek_json
 from llamaswap.errors import NoModel
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """What the caller asked for."""
 
     model: str  # as requested: an id, an alias, or something unknown

@@ -11,13 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Peek:
+class Peek(msgspec.Struct, frozen=True):
     """What a body says about itself."""
 
     model: str  # '' when it names none
@@ -35,6 +33,7 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 SCAN_LIMIT = 1 << 20
 """Bytes of a broken or ambiguous body that are looked at: the scanner is slow, and others wait."""
 
+_PLAIN = re.compile(rb'"([ !#-\[\]-~]*)"')  # a string that says what it means
 _STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _OPEN = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")  # a byte order mark does not hurt
 _KEY = re.compile(rb"\s*(" + _STRING + rb")\s*:\s*", re.DOTALL)
@@ -64,9 +63,10 @@ def peek_json(body: bytes) -> Peek:
 
 def _says_once(body: bytes) -> bool:
     """Return whether a valid object has no key of ours twice at its top level."""
-    wanted = [key for key in (b'"model"', b'"stream"') if body.count(key) > 1]
-    if not wanted:
+    models, streams = body.count(b'"model"'), body.count(b'"stream"')
+    if models <= 1 and streams <= 1:
         return True
+    wanted = [key for key, count in ((b'"model"', models), (b'"stream"', streams)) if count > 1]
     values = _decode_members(body).values()
     return all(1 + sum(bytes(value).count(key) for value in values) >= body.count(key) for key in wanted)
 
@@ -75,6 +75,9 @@ def _text(raw: bytes) -> str:
     """Return a JSON value as llama-swap reads a model name."""
     if not raw or raw == b"null":
         return ""
+    plain = _PLAIN.fullmatch(raw)
+    if plain is not None:
+        return plain[1].decode("ascii")
     if raw[:1] != b'"':
         return raw.decode("utf-8", "replace")
     try:

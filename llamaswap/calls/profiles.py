@@ -55,7 +55,9 @@ class ActiveProfile:
 
     def pin(self, name: str) -> Pin | None:
         """Return the pin of exactly this name, if it is on."""
-        target = self.pins.get(name)
+        if self._active is None:
+            return None
+        target = self._active.pins.get(name)
         return None if target is None else Pin(name, target)
 
     def pin_in_path(self, path: str) -> Pin | None:

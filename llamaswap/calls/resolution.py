@@ -6,8 +6,9 @@ Pure, but for the selectors' counts and the profile that is on, which live with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from llamaswap.calls.catalog import Catalog
 from llamaswap.calls.profiles import ActiveProfile
@@ -15,16 +16,17 @@ from llamaswap.calls.selectors import Reservation, Selectors
 from llamaswap.config.model import Config, ModelConfig, PeerConfig
 from llamaswap.errors import ModelNotFound, NoModel
 
+MOST_SHOWN = 256
+"""Characters that are told of a name that nothing has, in log and row: a body has room for a book."""
 
-@dataclass(frozen=True, slots=True)
-class Local:
+
+class Local(msgspec.Struct, frozen=True):
     """A model of this daemon."""
 
     model: ModelConfig
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(msgspec.Struct, frozen=True):
     """A model that a peer offers."""
 
     peer: PeerConfig
@@ -34,18 +36,16 @@ class Remote:
 Destination: TypeAlias = Local | Remote
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True):
     """What a requested name means now."""
 
     destination: Destination | None  # None: nothing is called `requested`
-    requested: str  # the name once a pin and a selector have had their say
+    requested: str  # the name once a pin and a selector have had their say; its beginning, if nothing has it
     selector: str = ""  # the selector's id, for the activity row
-    reservation: Reservation = field(default_factory=Reservation)  # the caller's, to be released
+    reservation: Reservation = msgspec.field(default_factory=Reservation)  # the caller's, to be released
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """What the beginning of a path means."""
 
     destination: Destination
@@ -99,6 +99,8 @@ class Directory:
         self._profile = profile
         self._selectors = selectors
         self._longest_name = max(map(len, self._names()), default=0)
+        # What a name means by itself never changes; a place that nobody holds may be given back often.
+        self._plain = {name: Resolved(self.destination(name), name) for name in self._names()}
 
     def destination(self, name: str) -> Destination | None:
         """Return what a name means by itself, without pins and selectors."""
@@ -118,7 +120,7 @@ class Directory:
         if not name:
             raise NoModel
         if name not in self._selectors:
-            return Resolved(self.destination(name), name)
+            return self._plain.get(name) or Resolved(None, shown(name))
         choice = self._selectors.choose(name)
         return Resolved(self.destination(choice.target), choice.target, name, choice.reservation)
 
@@ -178,6 +180,11 @@ def make_directory(config: Config, profile: ActiveProfile, state: Callable[[str]
         return None if model is None else state(model.id)
 
     return Directory(catalog, config.peers, profile, Selectors(config.selectors, state_of))
+
+
+def shown(name: str) -> str:
+    """Return what is told of a name that nothing has: all of it, if it is not too long."""
+    return name if len(name) <= MOST_SHOWN else f"{name[:MOST_SHOWN]}..."
 
 
 def qualified_name(remote: Remote) -> str:

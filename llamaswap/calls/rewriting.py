@@ -7,8 +7,9 @@ the sender's business.  Where nothing has to change, nothing is touched.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from llamaswap.calls.call import Call
 from llamaswap.calls.edits import Edit, EditFailed, edit_json
@@ -23,8 +24,7 @@ MODEL = "model"
 """The one key that filters never touch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outbound:
+class Outbound(msgspec.Struct, frozen=True):
     """A request as its upstream shall see it."""
 
     target: bytes  # path and query, escaped
@@ -54,8 +54,8 @@ def rewrite(
     if method in (b"GET", b"HEAD"):
         return Outbound(_renamed_query(target, call, _own_name(destination, resolved)))
     if "application/json" in content_type:
-        edits = list(_edits(destination, resolved, call))
-        return Outbound(target, _changed(body, edit_json(body, edits)))
+        edits = _edits(destination, resolved, call)
+        return Outbound(target, _changed(body, edit_json(body, edits)) if edits else None)
     if "multipart/form-data" in content_type:
         name = _model_name(destination, resolved)
         return _renamed_multipart(target, content_type, body, call, name)
@@ -93,14 +93,17 @@ def _model_name(destination: Destination, resolved: Resolved) -> str:
 # JSON.
 
 
-def _edits(destination: Destination, resolved: Resolved, call: Call) -> Iterator[Edit]:
+def _edits(destination: Destination, resolved: Resolved, call: Call) -> list[Edit]:
     name = _model_name(destination, resolved)
-    if name != call.model:
-        yield Edit(MODEL, json_text(name))
+    edits = [] if name == call.model else [Edit(MODEL, json_text(name))]
     filters = _filters(destination)
-    yield from (Edit(param) for param in filters.strip if param != MODEL)
-    yield from _settings(filters.set)
-    yield from _settings(filters.set_by_id.get(resolved.requested, {}))
+    if filters.strip:
+        edits += [Edit(param) for param in filters.strip if param != MODEL]
+    if filters.set:
+        edits += _settings(filters.set)
+    if filters.set_by_id:
+        edits += _settings(filters.set_by_id.get(resolved.requested, {}))
+    return edits
 
 
 def _filters(destination: Destination) -> Filters:

@@ -165,7 +165,7 @@ class FifoScheduler:
         """Return whether the model could serve now without a start and without an eviction."""
         if model not in facts.ready or self._make_room(model, self._running(model, facts)):
             return False
-        return not any(model in swap.evict for swap in self._swaps.values())
+        return not self._swaps or not any(model in swap.evict for swap in self._swaps.values())
 
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model waits, loads or runs."""
@@ -213,7 +213,7 @@ class FifoScheduler:
 
         A child of `model` itself stays in: a planner may ask whether it runs already.
         """
-        return facts.running | (self._swaps.keys() - {model})
+        return facts.running | (self._swaps.keys() - {model}) if self._swaps else facts.running
 
     def _place(self, ticket: Ticket) -> int | None:
         """Return the index of a ticket in the queue, or None if it is not there."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from llamaswap.config.model import ModelConfig
@@ -21,19 +20,19 @@ class ConcurrencyLimits:
             name: model.concurrency_limit if model.concurrency_limit > 0 else default
             for name, model in models.items()
         }
-        self._taken: Counter[str] = Counter()
+        self._taken: dict[str, int] = {}
 
     def take(self, model: str) -> bool:
         """Take a slot; False when none is free."""
-        limit = self._limits.get(model)
-        if limit is not None and self._taken[model] >= limit:
+        limit, taken = self._limits.get(model), self._taken.get(model, 0)
+        if limit is not None and taken >= limit:
             return False
-        self._taken[model] += 1
+        self._taken[model] = taken + 1
         return True
 
     def force(self, model: str) -> None:
         """Take a slot for a request that was admitted before; it may exceed the limit."""
-        self._taken[model] += 1
+        self._taken[model] = self._taken.get(model, 0) + 1
 
     def give_back(self, model: str) -> None:
         """Return a slot that was taken."""

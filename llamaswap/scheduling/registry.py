@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import assert_never
 
 from llamaswap.config.model import Config, SchedulerName
@@ -11,12 +12,15 @@ from llamaswap.scheduling.matrix import MatrixPlanner
 from llamaswap.scheduling.serial import SerialScheduler
 from llamaswap.scheduling.vocabulary import MakeRoom, Scheduler
 
+REMEMBERED = 4096
+"""Answers of a planner that are kept: the same few questions come back with every request."""
+
 
 def make_planner(config: Config) -> MakeRoom:
-    """Return the eviction planner that the configuration asks for."""
+    """Return the eviction planner that the configuration asks for; it answers a question once."""
     if config.router == "matrix" and config.matrix is not None:
-        return MatrixPlanner(config.matrix).make_room
-    return GroupPlanner(config.groups).make_room
+        return lru_cache(REMEMBERED)(MatrixPlanner(config.matrix).make_room)
+    return lru_cache(REMEMBERED)(GroupPlanner(config.groups).make_room)
 
 
 def make_scheduler(config: Config) -> Scheduler:

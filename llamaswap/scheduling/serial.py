@@ -37,6 +37,8 @@ from llamaswap.scheduling.vocabulary import (
 )
 from llamaswap.scheduling.waiting import WaitingRoom
 
+NOTHING: frozenset[Term] = frozenset()
+
 
 class SerialScheduler:
     """One job at a time, best score first.
@@ -78,6 +80,8 @@ class SerialScheduler:
             return (Refuse(ticket, failing),)
         if not self._limits.take(ticket.model):
             return (Refuse(ticket, TooManyRequests()),)
+        if not self._jobs and not self._waiting:  # the common case needs no comparing
+            return self._dispatch(ticket, NOTHING, facts, resident=self.resident(ticket.model, facts))
         self._waiting.add(ticket)
         return self._pick(facts)
 
@@ -232,15 +236,23 @@ class SerialScheduler:
 
     def _pick(self, facts: Facts) -> Sequence[Decision]:
         """Dispatch the best-scoring ticket if the box is free and somebody waits."""
-        if self._jobs or self._closed or not len(self._waiting):
+        if self._jobs or self._closed or not self._waiting:
             return ()
         resident = self._resident_models(facts)
         ticket = self._waiting.best(resident)
-        verdict = self._verdict(ticket, resident, facts)
+        changed_by = self._changed_by(ticket, resident)
         self._waiting.remove(ticket)
+        return self._dispatch(ticket, changed_by, facts, resident=ticket.model in resident)
+
+    def _dispatch(
+        self, ticket: Ticket, changed_by: frozenset[Term], facts: Facts, *, resident: bool
+    ) -> Sequence[Decision]:
+        """Give the box to this ticket."""
+        verdict = self._verdict(ticket, changed_by, facts, resident=resident)
         self._jobs[ticket.number] = ticket
-        if ticket.model in resident:
-            return (*self._end_unclaimed(ticket.model, facts), Dispatch(ticket, verdict), Serve(ticket))
+        if resident:
+            decisions = (Dispatch(ticket, verdict), Serve(ticket))
+            return (*self._end_unclaimed(ticket.model, facts), *decisions) if self._unclaimed else decisions
         self._loading.add(ticket.number)
         return (Dispatch(ticket, verdict), *self._load(ticket.model, facts))
 
@@ -261,22 +273,25 @@ class SerialScheduler:
             return ()
         return (Stop(frozenset({unclaimed})),)
 
-    def _verdict(self, ticket: Ticket, resident: frozenset[str], facts: Facts) -> Verdict:
+    def _verdict(
+        self, ticket: Ticket, changed_by: frozenset[Term], facts: Facts, *, resident: bool
+    ) -> Verdict:
         band = band_of(ticket.priority)
         waited = waited_us(ticket, facts.now)
-        thousandths = self._formula.thousandths(ticket, facts.now, resident=ticket.model in resident)
-        score = format_thousandths(thousandths)
+        score = format_thousandths(self._formula.thousandths(ticket, facts.now, resident=resident))
         return Verdict(
             priority=ticket.priority,
             band=band,
             waited=waited / MICROSECONDS,
             score=score,
-            changed_by=self._changed_by(ticket, resident),
+            changed_by=changed_by,
             metadata={**self.waiting_metadata(ticket, facts.now), "serial_score": score},
         )
 
     def _changed_by(self, ticket: Ticket, resident: frozenset[str]) -> frozenset[Term]:
         """Return the terms without which the same formula would have picked another ticket."""
+        if len(self._waiting) == 1:
+            return NOTHING
         changed = set()
         if self._waiting.best_without_aging(resident) != ticket:
             changed.add(Term.AGING)

@@ -69,9 +69,10 @@ class WaitingRoom:
         self._formula = formula
         self._queues: dict[str, _ModelQueue] = {}
         self._bands: dict[Band, dict[int, Ticket]] = {band: {} for band in Band}
+        self._size = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._bands.values()))
+        return self._size
 
     def __iter__(self) -> Iterator[Ticket]:
         for queue in self._queues.values():
@@ -82,6 +83,7 @@ class WaitingRoom:
 
     def add(self, ticket: Ticket) -> None:
         """Let a ticket wait."""
+        self._size += 1
         queue = self._queues.get(ticket.model)
         if queue is None:
             queue = self._queues[ticket.model] = _ModelQueue()
@@ -91,6 +93,7 @@ class WaitingRoom:
     def remove(self, ticket: Ticket) -> None:
         """Take a waiting ticket away; KeyError if it does not wait."""
         del self._bands[band_of(ticket.priority)][ticket.number]
+        self._size -= 1
         queue = self._queues[ticket.model]
         queue.remove(ticket, self._formula.key(ticket))
         if not queue.live:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
-from llamaswap.errors import Refusal
+from llamaswap.errors import LoopDetected, Refusal
 from llamaswap.http1.exchange import ClientGone, Exchange
+from llamaswap.http1.heads import RequestHead
 from llamaswap.web.accesslog import AccessLog
 from llamaswap.web.answers import NO_SNIFFING, answer_text, redirect, refuse
 from llamaswap.web.cors import preflight
 from llamaswap.web.inference import Inference
 from llamaswap.web.keys import Keyring
 from llamaswap.web.paths import MOVED, check_path, moved
-from llamaswap.web.routes import Endpoint, Match, Route, WrongMethod, find_route
+from llamaswap.web.routes import Endpoint, Match, WrongMethod, find_route
+
+_INFERENCE: Final = Endpoint.INFERENCE  # looking a member up in its class takes as long as a call
 
 
 class Desk(Protocol):
@@ -23,9 +26,22 @@ class Desk(Protocol):
 
 
 class Site:
-    """Answers every request of one generation."""
+    """Answers every request of one generation.
 
-    def __init__(self, *, keyring: Keyring, inference: Inference, desk: Desk, access_log: AccessLog) -> None:
+    Args:
+        mark: our name in Via.
+    """
+
+    def __init__(
+        self,
+        *,
+        keyring: Keyring,
+        inference: Inference,
+        desk: Desk,
+        access_log: AccessLog,
+        mark: bytes = b"llamaswap",
+    ) -> None:
+        self._mark = mark
         self._keyring = keyring
         self._inference = inference
         self._desk = desk
@@ -38,33 +54,47 @@ class Site:
             preflight(exchange)
             return
         try:
-            await self._find(exchange)
+            way = exchange.head.derived("way", _way_in)
+            if not isinstance(way, Match):
+                _turn_away(exchange, way)
+                return
+            route = way.route
+            if not route.open:
+                self._keyring.check(exchange.head)
+            if exchange.head.get(b"via") is not None:
+                self._check_way(exchange.head)
+            if route.endpoint is _INFERENCE:
+                order = await self._inference.order(exchange, cut=route.cut, looks_only=route.looks_only)
+                await self._inference.serve(exchange, order)
+            else:
+                await self._desk.answer(exchange, route.endpoint, way.rest)
         except Refusal as refusal:
             refuse(exchange, refusal)
         except ClientGone:
             pass  # before its request was complete: nobody waits for an answer
 
-    async def _find(self, exchange: Exchange) -> None:
-        """Send the request to its endpoint, or its client elsewhere."""
-        head = exchange.head
-        check_path(head.path)
-        place = moved(head.method, head.path, head.query)
-        if place is not None:
-            redirect(exchange, MOVED, place)
-            return
-        found = find_route(head.method, head.path)
-        if isinstance(found, Match):
-            await self._serve(exchange, found.route, found.rest)
-        elif isinstance(found, WrongMethod):
-            allow = (b"Allow", found.allow)
-            answer_text(exchange, "Method Not Allowed\n", status=405, headers=(NO_SNIFFING, allow))
-        else:
-            answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+    def _check_way(self, head: RequestHead) -> None:
+        """Refuse a request that we have sent to a peer before: it would go round for ever."""
+        if any(self._mark in value for value in head.kin.values(b"via")):
+            raise LoopDetected
 
-    async def _serve(self, exchange: Exchange, route: Route, rest: bytes) -> None:
-        if not route.open:
-            self._keyring.check(exchange.head)
-        if route.endpoint is Endpoint.INFERENCE:
-            await self._inference.infer(exchange, cut=route.cut, looks_only=route.looks_only)
-        else:
-            await self._desk.answer(exchange, route.endpoint, rest)
+
+def _way_in(head: RequestHead) -> Match | WrongMethod | bytes | None:
+    """Return the endpoint of a request, where it should have gone instead, or None: nothing is there.
+
+    Raises:
+        BadRequest: its path cannot be decoded.
+    """
+    path = head.path
+    check_path(path)
+    return moved(head.method, path, head.query) or find_route(head.method, path)
+
+
+def _turn_away(exchange: Exchange, way: WrongMethod | bytes | None) -> None:
+    if isinstance(way, bytes):
+        redirect(exchange, MOVED, way)
+    elif way is None:
+        answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+    else:
+        allow = (b"Allow", way.allow)
+        answer_text(exchange, "Method Not Allowed\n", status=405, headers=(NO_SNIFFING, allow))

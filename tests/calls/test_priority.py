@@ -69,7 +69,7 @@ def test_a_number_or_an_alias_is_taken_at_its_word(value: bytes, meaning: int) -
         b"9" * 19,
     ],
 )
-def test_anything_else_means_nothing_and_is_never_an_error(value: bytes) -> None:
+def test_case_061_anything_else_means_nothing_and_is_never_an_error(value: bytes) -> None:
     assert parse_priority(value) == UNPARSEABLE
     assert UNPARSEABLE.value == 0
 

@@ -192,3 +192,11 @@ def test_a_peer_without_models_offers_nothing() -> None:
     peers = PeerNames({"east": PeerConfig(id="east", models=("core",)), "none": PeerConfig(id="none")})
     assert said(peers.find("core")) == "east:core"
     assert peers.find("none/core") is None
+
+
+def test_case_088_of_a_name_that_nothing_has_no_more_is_told_than_fits_on_a_line() -> None:
+    directory = Names().directory
+
+    assert directory.resolve("n" * 256).requested == "n" * 256
+    resolved = directory.resolve("n" * 1_000_000)
+    assert (resolved.destination, resolved.requested) == (None, "n" * 256 + "...")

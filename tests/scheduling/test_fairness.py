@@ -38,7 +38,9 @@ def send_among_others(box: Box, dice: random.Random) -> list[int]:
 
 
 @pytest.mark.parametrize("which", range(len(boxes())))
-def test_two_hundred_requests_of_a_client_start_in_the_order_in_which_they_were_sent(which: int) -> None:
+def test_case_048_two_hundred_requests_of_a_client_start_in_the_order_in_which_they_were_sent(
+    which: int,
+) -> None:
     box, dice = boxes()[which], random.Random(which)
     box.fleet.load_time = 1.0
 
@@ -50,7 +52,7 @@ def test_two_hundred_requests_of_a_client_start_in_the_order_in_which_they_were_
 
 
 @pytest.mark.parametrize("which", range(len(boxes())))
-def test_and_so_they_do_when_the_scheduler_changes_in_between(which: int) -> None:
+def test_case_048_and_so_they_do_when_the_scheduler_changes_in_between(which: int) -> None:
     box, dice = boxes()[which], random.Random(which)
     box.fleet.load_time = 1.0
 
@@ -62,7 +64,7 @@ def test_and_so_they_do_when_the_scheduler_changes_in_between(which: int) -> Non
     assert [number for number in box.dispatched if number in set(mine)] == mine
 
 
-def test_each_waits_no_less_than_the_one_behind() -> None:
+def test_case_048_each_waits_no_less_than_the_one_behind() -> None:
     box, dice = serial_box(NAMES, divisor=1.0), random.Random(48)
 
     mine = send_among_others(box, dice)

@@ -23,7 +23,9 @@ def evicted(target: str, running: str, *groups: GroupConfig) -> str:
 
 @pytest.mark.parametrize("g", FLAGS)
 @pytest.mark.parametrize("h", FLAGS)
-def test_every_combination_of_two_groups(g: tuple[bool, bool, bool], h: tuple[bool, bool, bool]) -> None:
+def test_case_058_every_combination_of_two_groups(
+    g: tuple[bool, bool, bool], h: tuple[bool, bool, bool]
+) -> None:
     (swap, exclusive, _), (_, _, persistent) = g, h
     siblings = "b" if swap else ""
     strangers = "xy" if exclusive and not persistent else ""

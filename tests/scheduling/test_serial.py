@@ -470,7 +470,7 @@ def test_interleaved_models_cost_one_load_each() -> None:
 
 
 @pytest.mark.parametrize("bonus", [0, 2, 10])
-def test_a_cold_ticket_overtakes_endless_resident_ones_when_its_lead_exceeds_the_window(bonus: int) -> None:
+def test_case_004_a_cold_ticket_overtakes_resident_ones_when_its_lead_exceeds_the_window(bonus: int) -> None:
     box = serial_box(divisor=10.0, bonus=bonus)
     box.fleet.ready.add("A")
     box.arrive("A")

@@ -112,7 +112,7 @@ def _three_decimals(score: Fraction) -> str:
     stop_time=st.sampled_from((0.0, 0.0, 5.0)),
 )
 @settings(max_examples=300, deadline=None)
-def test_every_pick_is_the_one_that_the_formula_names(
+def test_case_045_every_pick_is_the_one_that_the_formula_names(
     steps: list[Step],
     groups: tuple[GroupConfig, ...],
     divisor: str,
@@ -146,7 +146,7 @@ def _busy_day(dice: random.Random) -> list[Step]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_crowded_day_is_explained_to_the_last_pick(seed: int) -> None:
+def test_case_045_a_crowded_day_is_explained_to_the_last_pick(seed: int) -> None:
     groups = (
         GroupConfig(id="swap", members=("A", "B", "C")),
         GroupConfig(id="keep", persistent=True, exclusive=False, members=("D",)),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
-
 import pytest
 
 from llamaswap.scheduling.vocabulary import BAND_ANCHORS, Band, Facts, Ticket, band_of
@@ -44,7 +42,7 @@ def test_bands_are_written_as_the_metrics_label_them() -> None:
 def test_a_ticket_cannot_be_changed_once_it_waits() -> None:
     ticket = Ticket(number=1, model="A", priority=0, arrived=0.0)
 
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         ticket.priority = 100  # type: ignore[misc]  # that it must not be possible is the point
 
 

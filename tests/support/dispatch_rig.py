@@ -24,6 +24,7 @@ from llamaswap.config.model import (
 from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import Refusal
 from llamaswap.leases import Abandoned, Lease, Queued
+from llamaswap.processes.fleet import Changed, Fleet, Moved
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.server import ModelServer
@@ -128,7 +129,7 @@ class Caller:
             self.model,
             self.priority,
             looks_only=self._looks_only,
-            told=self.verdicts.append,
+            told=lambda verdict, _now: self.verdicts.append(verdict),
             queued=self._queued,
         ) as lease:
             self.lease = lease
@@ -171,7 +172,8 @@ class DispatchRig:
         self.probers = {name: FakeProber(self.clock) for name in names}
         self.tally = Tally()
         self.leased: list[Caller] = []  # everybody who got a lease, in order
-        self.fleet = {name: self._server(name) for name in names}
+        self.fleet = Fleet(self._server, lambda _model, _old, _new: None)
+        self.fleet.configure(self.config.models)
         self.dispatcher = Dispatcher(make_scheduler(self.config), self.fleet, self.clock, self.tally)
 
     def call(self, model: str, priority: int = 0, **options: Any) -> Caller:
@@ -222,15 +224,16 @@ class DispatchRig:
             for child in self.children[model].alive:
                 child.exits()
 
-    def _server(self, model: str) -> ModelServer:
+    def _server(self, model: ModelConfig, changed: Changed, moved: Moved) -> ModelServer:
         return ModelServer(
-            self.config.models[model],
-            children=self.children[model],
+            model,
+            children=self.children[model.id],
             clock=self.clock,
-            prober=self.probers[model],
+            prober=self.probers[model.id],
             logbook=Logbook(),
-            changed=lambda _model, _old, _new: None,
+            changed=changed,
             may_expire=lambda name: not self.dispatcher.wanted(name),
+            moved=moved,
         )
 
 

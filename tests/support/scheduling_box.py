@@ -76,6 +76,7 @@ class Box:
         self.on_refuse: Callable[[Ticket], None] = lambda _: None  # what a refused caller does next
         self._make_room = make_room
         self._one_job = one_job
+        self._begun_before: set[str] = set()  # loads that an earlier configuration has planned
         self._durations: dict[int, float] = {}
         self._timers: dict[int, IDelayedCall] = {}
         self._inbox: deque[Event] = deque()
@@ -141,6 +142,7 @@ class Box:
     def reload(self, new: Box) -> None:
         """Go on under the scheduler of a fresh box, as a reload of the configuration does."""
         handover = self.scheduler.hand_over()
+        self._begun_before |= self.fleet.loads.keys()
         self.scheduler, self._make_room, self._one_job = new.scheduler, new._make_room, new._one_job
         self._post(lambda facts: self.scheduler.take_over(handover, facts))
 
@@ -230,6 +232,7 @@ class Box:
         busy = {ticket.model for ticket in self.jobs.values() if self._serves(ticket)}
         assert not evict & busy, "evicted under a running job"
         self.loads.append((model, evict))
+        self._begun_before.discard(model)
         self.fleet.load(model, evict)
 
     def _serve(self, ticket: Ticket) -> None:
@@ -267,7 +270,9 @@ class Box:
         return {ticket.model for ticket in self.jobs.values()}
 
     def _child_starts(self, model: str) -> None:
-        if self._one_job:
+        if model in self._begun_before:
+            self._begun_before.remove(model)
+        elif self._one_job:
             crowd = self._make_room(model, self.fleet.running())
             assert not crowd, f"{model} starts beside {sorted(crowd)}"
 
