@@ -16,7 +16,7 @@ from twisted.internet.endpoints import quoteStringArgument
 
 from llamaswap.listening import BadAddress
 
-DEFAULT_ADDRESS = ":8443"
+DEFAULT_ADDRESS = "127.0.0.1:8443"
 
 # As Twisted looks for them when it reads a chain.
 _BEGINS = b"-----BEGIN CERTIFICATE-----\n"

@@ -44,10 +44,10 @@ def test_a_tcp_endpoint_becomes_one_with_tls(plain: str, secured: str) -> None:
 
 
 @pytest.mark.parametrize("dual_stack", [True, False])
-def test_the_default_address_is_every_interface_on_8443(dual_stack: bool) -> None:
+def test_the_default_address_is_the_loopback_on_8443(dual_stack: bool) -> None:
     (plain,) = endpoints_of(DEFAULT_ADDRESS, dual_stack=dual_stack)
 
-    assert with_tls(plain, PAIR).startswith("ssl:8443:interface=" + (r"\:\:" if dual_stack else "0.0.0.0"))
+    assert with_tls(plain, PAIR).startswith("ssl:8443:interface=127.0.0.1:")
 
 
 @pytest.mark.parametrize("other", ["unix:/run/x", "systemd:domain=INET:index=0", "ssl:443", "fd:3"])

@@ -17,8 +17,6 @@ LINE_CHARACTERS = 1_000
 
 # A terminal's colour and cursor sequences first, or their tails would stay as text.
 _SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 Subscriber = Callable[[bytes], None]
 
 
@@ -33,6 +31,7 @@ class Logbook:
         self._size = size
         self._bytes = bytearray()
         self._subscribers: dict[int, Subscriber] = {}
+        self._listening: tuple[Subscriber, ...] = ()  # the same, made anew only when it changes
         self._subscriptions = 0
 
     def append(self, data: bytes) -> None:
@@ -42,9 +41,10 @@ class Logbook:
             self._bytes[:] = data[-self._size :]
         else:
             self._bytes += data
-            # Cutting a bytearray at its front moves no bytes.
-            del self._bytes[: max(0, len(self._bytes) - self._size)]
-        for subscriber in tuple(self._subscribers.values()):
+            surplus = len(self._bytes) - self._size
+            if surplus > 0:
+                del self._bytes[:surplus]  # cutting a bytearray at its front moves no bytes
+        for subscriber in self._listening:
             subscriber(data)
 
     def history(self) -> bytes:
@@ -54,8 +54,9 @@ class Logbook:
     def tail(self, lines: int, *, since: int = 0) -> list[str]:
         """The last lines that say something, oldest first.
 
-        Control characters and terminal colours are left out, bytes that are
-        not UTF-8 are replaced, blank lines are skipped, long ones are cut.
+        Terminal colours and whatever else can't be printed, Unicode's own line
+        ends among it, are left out, bytes that are not UTF-8 are replaced, blank
+        lines are skipped, long ones are cut.
 
         Args:
             lines: at most so many, >= 0.
@@ -63,7 +64,7 @@ class Logbook:
         """
         recent = self._bytes[max(0, len(self._bytes) - max(0, self.written - since)) :]
         text = _SEQUENCES.sub("", recent.decode("utf-8", "replace")).replace("\r", "\n")
-        clean = (_CONTROLS.sub("", line).strip() for line in text.split("\n"))
+        clean = (_printable(line).strip() for line in text.split("\n"))
         said = [line[:LINE_CHARACTERS] for line in clean if line]
         return said[-lines:] if lines > 0 else []
 
@@ -76,8 +77,14 @@ class Logbook:
         self._subscriptions += 1
         key = self._subscriptions
         self._subscribers[key] = callback
+        self._listening = tuple(self._subscribers.values())
 
         def unsubscribe() -> None:
             self._subscribers.pop(key, None)
+            self._listening = tuple(self._subscribers.values())
 
         return unsubscribe
+
+
+def _printable(line: str) -> str:
+    return line if line.isprintable() else "".join(c for c in line if c.isprintable() or c == "\t")

@@ -16,7 +16,15 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFDSet
 
-from llamaswap.processes.child import CannotStart, Child, ChildProcess, ChildRunner, Ending, Order
+from llamaswap.processes.child import (
+    CannotStart,
+    Child,
+    ChildProcess,
+    ChildRunner,
+    Ending,
+    Order,
+    PortTaken,
+)
 from llamaswap.processes.groups import Groups, SystemGroups
 from llamaswap.processes.keeping import Keeping, KeepingReactor, Watch
 from llamaswap.processes.orphanage import Orphanage
@@ -41,6 +49,22 @@ if os.getppid() == int(sys.argv[1]):
 """What takes the place of util-linux where that is missing; 1 is PR_SET_PDEATHSIG, 9 is SIGKILL."""
 
 FIRST_PROCESS = 1
+
+OURS_ALONE = frozenset(
+    {
+        "FDSTORE",
+        "LISTEN_FDNAMES",
+        "LISTEN_FDS",
+        "LISTEN_PID",
+        "LISTEN_PIDFDID",
+        "MANAGERPIDFDID",
+        "NOTIFY_SOCKET",
+        "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+    }
+)
+"""What systemd says to the daemon and to nobody below it: a child could report in our place, or take one
+of its own descriptors for a socket."""
 
 
 class ChildReactor(KeepingReactor, IReactorFDSet):
@@ -78,9 +102,7 @@ class SystemChildren:
     def spawn(self, order: Order, output: Callable[[bytes], None], ended: Callable[[Ending], None]) -> Child:
         """See `ChildRunner`."""
         program = find_program(order.argv, self._environ)
-        if order.port is not None and is_taken(order.port):
-            # Whoever listens there would answer the probe, and our clients, in our child's place.
-            raise _cannot_start(order.argv, f"port {order.port} is in use by another process")
+        _expect_free(order)
         reading, writing = _pipe(order.argv)
 
         def finished(ending: Ending) -> None:
@@ -172,14 +194,26 @@ def find_program(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
 
 
 def environment(inherited: Mapping[str, str], entries: tuple[str, ...]) -> dict[str, str]:
-    """What a child finds in its environment; a later NAME=value wins."""
+    """What a child finds in its environment; a later NAME=value wins, and `OURS_ALONE` is not handed down."""
+    ours = {name: value for name, value in inherited.items() if name not in OURS_ALONE}
     added = (entry.partition("=") for entry in entries)
-    return {**inherited, **{name: value for name, sign, value in added if name and sign}}
+    return {**ours, **{name: value for name, sign, value in added if name and sign}}
 
 
 def _is_genuine(program: str) -> bool:
     """Whether this is util-linux's: those in one box for all know fewer options."""
     return Path(program).resolve().name == Path(program).name
+
+
+def _expect_free(order: Order) -> None:
+    """Whoever listens on its port would answer the probe, and our clients, in our child's place."""
+    try:
+        taken = order.port is not None and is_taken(order.port)
+    except OSError as error:  # no descriptor is left to ask with
+        raise _cannot_start(order.argv, str(error)) from error
+    if taken:
+        why = _cannot_start(order.argv, f"port {order.port} is in use by another process")
+        raise PortTaken(str(why))
 
 
 def _cannot_start(argv: tuple[str, ...], why: str) -> CannotStart:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llamaswap.config.models import COMFYUI
 from llamaswap.errors import NotLoaded, Refusal
-from llamaswap.web.paths import location, moved_for_good
+from llamaswap.web.paths import check_stays, location, moved_for_good
 
 
 class NoComfyUI(Refusal):
@@ -34,6 +34,7 @@ def upstream_target(rest: bytes, query: bytes | None, *, exists: bool, ready: bo
         ready: whether its server answers now; one that is starting does not.
 
     Raises:
+        BadRequest: the path leads out of the model's place.
         NoComfyUI: there is no such model.
         NotLoaded: it does not run, and only the front page may start it.
     """
@@ -41,4 +42,5 @@ def upstream_target(rest: bytes, query: bytes | None, *, exists: bool, ready: bo
         raise NoComfyUI
     if rest and not ready:
         raise NotLoaded(f"model {COMFYUI} is not loaded; only /comfyui/ can start it")
+    check_stays(rest)
     return b"/" + rest + (b"" if query is None else b"?" + query)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+from urllib.parse import unquote_to_bytes
 
 from llamaswap.errors import BadRequest, Header
 from llamaswap.web.routes import Match, find_route
@@ -16,6 +17,8 @@ from llamaswap.web.routes import Match, find_route
 MOVED = 307  # keeps the method and the body
 HTML: Header = (b"Content-Type", b"text/html; charset=utf-8")
 
+# What an upstream may take for a way up, whichever way it decodes and cleans a path.
+_WAY_UP = re.compile(rb"(?:^|[/\\])\.\.(?:$|[/\\;])")
 _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 # The backslash is here because browsers take it for a slash: "/\host" would leave the site.
 _UNSAFE_IN_PATH = re.compile(rb'[^!-~]|["#<>\\^`{|}]')
@@ -37,6 +40,23 @@ def check_path(path: bytes) -> None:
         raise BadRequest("the request path must begin with a slash")
     if b"%" in path and _BAD_ESCAPE.search(path) is not None:
         raise BadRequest("the request path holds a bad escape")
+
+
+def check_stays(path: bytes) -> None:
+    """Refuse a path that an upstream could read as one above the place that it is put behind.
+
+    Plain dots never come this far (`clean`); escaped ones are part of a name
+    for us, and a way up for who decodes first.
+
+    Args:
+        path: as it will be passed on, escaped, without the query.
+
+    Raises:
+        BadRequest: it has a `..` segment once it is decoded, or a NUL, at which a server in C would cut it.
+    """
+    plain = unquote_to_bytes(path)
+    if b"\0" in plain or _WAY_UP.search(plain) is not None:
+        raise BadRequest("the request path leads out of the model's place")
 
 
 def clean(path: bytes) -> bytes | None:

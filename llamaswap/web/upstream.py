@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from urllib.parse import unquote_to_bytes
 
 from llamaswap.calls.resolution import Destination, Directory, Local
 from llamaswap.calls.rewriting import rewrite_for_peer
-from llamaswap.config.regexes import compile_re2
+from llamaswap.config.regexes import Expression, compile_re2
 from llamaswap.errors import NotLoaded
 from llamaswap.http1.body import Body
 from llamaswap.http1.exchange import Exchange
@@ -16,7 +17,7 @@ from llamaswap.proxying.local import text
 from llamaswap.proxying.reframing import reframed
 from llamaswap.web.answers import redirect
 from llamaswap.web.inference import Inference, Order, Parcel
-from llamaswap.web.paths import location, moved_for_good
+from llamaswap.web.paths import check_stays, location, moved_for_good
 from llamaswap.web.routes import Endpoint, Match, find_route
 
 
@@ -37,7 +38,7 @@ class Upstream:
     ) -> None:
         self._directory = directory
         self._inference = inference
-        self._ignored = [compile_re2(pattern) for pattern in ignore_paths]
+        self._ignore_paths = ignore_paths
         self._is_ready = is_ready
 
     async def pass_on(self, exchange: Exchange, rest: bytes) -> None:
@@ -47,6 +48,7 @@ class Upstream:
             rest: the escaped path behind `/upstream/`.
 
         Raises:
+            BadRequest: the path leads out of the model's place.
             ModelNotFound: the path begins with no model's name.
             NotLoaded: the path is one of those that may not start a model.
         """
@@ -57,6 +59,7 @@ class Upstream:
             place = b"/upstream/" + placed.requested.encode() + b"/"
             redirect(exchange, moved_for_good(head.method), location(place, head.query))
             return
+        check_stays(path)
         destination = placed.destination
         if isinstance(destination, Local):
             self._check_ignored(destination.model.id, path)
@@ -80,6 +83,10 @@ class Upstream:
             ),
         )
 
+    @cached_property
+    def _ignored(self) -> Sequence[Expression]:
+        return [compile_re2(pattern) for pattern in self._ignore_paths]
+
     def _check_ignored(self, model: str, path: bytes) -> None:
         decoded = unquote_to_bytes(path).decode("utf-8", "replace")
         if any(pattern.search(decoded) for pattern in self._ignored) and not self._is_ready(model):
@@ -100,14 +107,15 @@ def _is_inference(method: bytes, path: bytes) -> bool:
 
 
 def remainder(rest: bytes, name: str) -> bytes:
-    """Return the still escaped path behind a model's name: b'' or something that begins with a slash."""
+    """Return the still escaped path behind a model's name: b'' or something that begins with one slash."""
     at, wanted = 0, len(name.encode())
     decoded = 0
     while decoded < wanted:
         at += 3 if rest[at : at + 1] == b"%" else 1
         decoded += 1
-    # The slash that ends the name may be escaped, too; what an upstream gets must begin with a plain one.
-    return b"/" + rest[at + 3 :] if rest[at : at + 1] == b"%" else rest[at:]
+    # The slash that ends the name may be escaped, too; what an upstream gets must begin with a plain one,
+    # and with one only: `//host` would be somebody else's place.
+    return b"/" + rest[at + 3 :].lstrip(b"/") if rest[at : at + 1] == b"%" else rest[at:]
 
 
 def _only_counts(path: bytes) -> bool:
