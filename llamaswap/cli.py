@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -16,6 +16,7 @@ from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.listening import BadAddress
 from llamaswap.service import CannotStart
 from llamaswap.tap import make_daemon, make_plan
+from llamaswap.telemetry.printing import Printer
 from llamaswap.tls import BadCertificate
 from llamaswap.tools.commands import COMMANDS, run, usage
 
@@ -24,10 +25,11 @@ usage: llama-swap --config FILE [--config-dir DIR] [--listen ADDRESS]...
 
   -config FILE       configuration (YAML)
   -config-dir DIR    directory whose *.yml and *.yaml files are merged in
-  -listen ADDRESS    host:port, :port or a Twisted endpoint; may be repeated (default 127.0.0.1:8080)
+  -listen ADDRESS    host:port, :port or a Twisted endpoint; may be repeated
+                     (default: the sockets that systemd has opened, else 127.0.0.1:8080)
   -watch-config      reload when the configuration changes; SIGHUP does so in any case
   -tls-cert-file FILE, -tls-key-file FILE
-                     speak TLS (default address :8443)
+                     speak TLS (default address 127.0.0.1:8443)
   -version           print the version and leave
 
 Flags may be written with one or two dashes, as "-flag value" or "-flag=value".
@@ -112,6 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(flags: Flags) -> None:
+    _choose_reactor()
     try:
         plan = make_plan(
             flags.value("config"),
@@ -124,14 +127,26 @@ def _run(flags: Flags) -> None:
         daemon = make_daemon(plan)
         # The service filters and keeps its lines itself; what it keeps for `/logs` is what we print.
         globalLogBeginner.beginLoggingTo([], redirectStandardIO=False)
-        daemon.books.combined.subscribe(_print)
+        from twisted.internet import reactor
+
+        printer = Printer(_print, reactor)
+        atexit.register(printer.flush)  # however it ends, short of being killed
+        daemon.books.combined.subscribe(printer.take)
+        daemon.lines.alone = True
         daemon.startService()
     except (ConfigRejected, BadAddress, BadCertificate, CannotStart) as why:
         _fail(str(why))
-    from twisted.internet import reactor
 
     reactor.addSystemEventTrigger("before", "shutdown", daemon.stopService)
     reactor.run()
+
+
+def _choose_reactor() -> None:
+    """Run on the quick reactor where there is one, unless something has chosen another."""
+    if sys.platform == "linux" and "twisted.internet.reactor" not in sys.modules:
+        from llamaswap import polling
+
+        polling.install()
 
 
 def _fail(why: str) -> NoReturn:
@@ -146,6 +161,5 @@ def _truth(word: str, value: str) -> bool:
 
 
 def _print(data: bytes) -> None:
-    with suppress(OSError):  # whoever read our output may have gone
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -12,6 +12,9 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 
 ENDPOINT_KINDS = ("fd", "ssl", "systemd", "tcp", "tcp6", "tls", "unix")
 
+BACKLOG = 4096
+"""Connections that the kernel holds until we take them; with Twisted's 50, a burst waits seconds for it."""
+
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<bracketed>[^\]]*)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 
@@ -58,5 +61,5 @@ def shown_place(address: object) -> str:
 def _tcp(host: str, port: str) -> str:
     if ":" in host:
         escaped = host.replace(":", r"\:")
-        return f"tcp6:{port}:interface={escaped}"
-    return f"tcp:{port}:interface={host}"
+        return f"tcp6:{port}:interface={escaped}:backlog={BACKLOG}"
+    return f"tcp:{port}:interface={host}:backlog={BACKLOG}"

@@ -43,7 +43,14 @@ class Reloader:
             self._daemon.reload(config)
         except ConfigUnstable as why:
             self._log.warn("reload.put_off why={why}", why=str(why))
-        except (ConfigRejected, CannotStart) as why:
-            for line in str(why).splitlines():
-                self._log.warn("reload.rejected {line}", line=line)
-            self._log.warn("reload.changed_nothing")
+            self._daemon.kept("the files are changing")
+        except ConfigRejected as why:
+            self._reject(str(why))
+            self._daemon.kept("the new one has mistakes")
+        except CannotStart as why:
+            self._reject(str(why))
+
+    def _reject(self, why: str) -> None:
+        for line in why.splitlines():
+            self._log.warn("reload.rejected {line}", line=line)
+        self._log.warn("reload.changed_nothing")

@@ -150,7 +150,7 @@ def test_a_taken_port_is_one_line_and_the_exit_code_is_1(tmp_path: Path) -> None
 
     assert process.returncode == 1
     assert err.count("\n") == 1
-    assert f"cannot listen on tcp:{port}:interface=127.0.0.1: " in err
+    assert f"cannot listen on tcp:{port}:interface=127.0.0.1:" in err
     assert "Address already in use" in err
     assert "Traceback" not in out
 
@@ -165,6 +165,41 @@ def test_what_is_printed_is_what_the_configuration_asks_for_and_a_sigterm_is_no_
     out, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_the_last_words_are_printed_too_and_in_order(tmp_path: Path) -> None:
+    port = _free_port()
+    process = start(write_config(tmp_path, ONE_MODEL), f"127.0.0.1:{port}")
+    _wait_for(process, port)
+
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=PATIENCE)
+
+    said = [
+        name
+        for line in out.splitlines()
+        for name in ("service.started", '"GET /health HTTP/1.1" 200', "service.stopping", "service.stopped")
+        if name in line
+    ]
+    assert said == ["service.started", '"GET /health HTTP/1.1" 200', "service.stopping", "service.stopped"]
+    assert (process.returncode, err) == (0, "")
+
+
+def test_a_daemon_whose_reader_has_gone_serves_on(tmp_path: Path) -> None:
+    port = _free_port()
+    process = start(write_config(tmp_path, ONE_MODEL), f"127.0.0.1:{port}")
+    _wait_for(process, port)
+    assert process.stdout is not None
+    process.stdout.close()
+
+    for _ in range(3):
+        _wait_for(process, port)
+
+    assert process.poll() is None
+    process.kill()
+    assert process.stderr is not None
+    process.stderr.close()
+    process.wait(timeout=PATIENCE)
 
 
 def _free_port() -> int:

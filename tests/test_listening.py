@@ -10,18 +10,21 @@ from llamaswap.listening import DEFAULT_ADDRESS, BadAddress, endpoints_of
 @pytest.mark.parametrize(
     ("address", "descriptions"),
     [
-        (DEFAULT_ADDRESS, ["tcp:8080:interface=127.0.0.1"]),
-        ("127.0.0.1:80", ["tcp:80:interface=127.0.0.1"]),
-        ("box.example:65535", ["tcp:65535:interface=box.example"]),
-        (" 10.0.0.1:0 ", ["tcp:0:interface=10.0.0.1"]),
-        (":8080", [r"tcp6:8080:interface=\:\:"]),
-        ("0.0.0.0:8080", ["tcp:8080:interface=0.0.0.0"]),
-        ("[::]:8080", [r"tcp6:8080:interface=\:\:"]),
-        ("[::1]:8080", [r"tcp6:8080:interface=\:\:1"]),
-        ("localhost:8080", ["tcp:8080:interface=127.0.0.1", r"tcp6:8080:interface=\:\:1"]),
+        (DEFAULT_ADDRESS, ["tcp:8080:interface=127.0.0.1:backlog=4096"]),
+        ("127.0.0.1:80", ["tcp:80:interface=127.0.0.1:backlog=4096"]),
+        ("box.example:65535", ["tcp:65535:interface=box.example:backlog=4096"]),
+        (" 10.0.0.1:0 ", ["tcp:0:interface=10.0.0.1:backlog=4096"]),
+        (":8080", [r"tcp6:8080:interface=\:\::backlog=4096"]),
+        ("0.0.0.0:8080", ["tcp:8080:interface=0.0.0.0:backlog=4096"]),
+        ("[::]:8080", [r"tcp6:8080:interface=\:\::backlog=4096"]),
+        ("[::1]:8080", [r"tcp6:8080:interface=\:\:1:backlog=4096"]),
+        (
+            "localhost:8080",
+            ["tcp:8080:interface=127.0.0.1:backlog=4096", r"tcp6:8080:interface=\:\:1:backlog=4096"],
+        ),
         ("unix:/run/llamaswap.sock:mode=660", ["unix:/run/llamaswap.sock:mode=660"]),
         ("systemd:domain=INET:index=0", ["systemd:domain=INET:index=0"]),
-        ("tcp:8080:interface=10.0.0.1", ["tcp:8080:interface=10.0.0.1"]),
+        ("tcp:8080:interface=10.0.0.1:backlog=4096", ["tcp:8080:interface=10.0.0.1:backlog=4096"]),
         ("ssl:443:privateKey=key.pem", ["ssl:443:privateKey=key.pem"]),
     ],
 )
@@ -32,8 +35,8 @@ def test_an_address_becomes_endpoints(address: str, descriptions: list[str]) -> 
 @pytest.mark.parametrize(
     ("address", "descriptions"),
     [
-        (":8080", ["tcp:8080:interface=0.0.0.0"]),
-        ("localhost:8080", ["tcp:8080:interface=127.0.0.1"]),
+        (":8080", ["tcp:8080:interface=0.0.0.0:backlog=4096"]),
+        ("localhost:8080", ["tcp:8080:interface=127.0.0.1:backlog=4096"]),
     ],
 )
 def test_without_ipv6_there_is_only_ipv4(address: str, descriptions: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The systemd unit is valid, fits the daemon, and shuts in what can be shut in."""
+"""The systemd units are valid, fit the daemon and each other, and shut in what can be shut in."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import pytest
 
 from llamaswap import tap
 from llamaswap.activity.journal import PATIENCE
+from llamaswap.listening import BACKLOG, DEFAULT_ADDRESS
 from llamaswap.processes.child import BACKSTOP, REAPING
-from llamaswap.service import LEAST_CHILD_GRACE, STOP_BUDGET
+from llamaswap.service import LAST_WORDS, LEAST_CHILD_GRACE, STOP_BUDGET
 from llamaswap.tools.commands import run
 from support.documents import ROOT, read
 from twisted.plugins import llamaswap_plugin
 
 UNIT = "systemd/llamaswap.service"
+SOCKET = "systemd/llamaswap.socket"
 SYSUSERS = "etc/llamaswap.sysusers"
 PROGRAM = "/opt/llamaswap/bin/twistd"
 LOOK = "/opt/llamaswap/bin/llama-swap"
@@ -26,11 +28,11 @@ LARGEST_EXPOSURE = "20"  # tenths, as `--threshold` takes them; 0 is perfect, 10
 Settings = dict[str, list[str]]
 
 
-def settings(section: str) -> Settings:
+def settings(section: str, unit: str = UNIT) -> Settings:
     """Return the values of each key of one section, in their order."""
     found: Settings = {}
     here = ""
-    for line in read(UNIT).splitlines():
+    for line in read(unit).splitlines():
         if line.startswith("["):
             here = line.strip("[]")
         elif "=" in line and not line.startswith("#") and here == section:
@@ -49,6 +51,7 @@ def runnable_copy(folder: Path) -> Path:
     """Write the unit with a program that exists everywhere in place of ours."""
     assert read(UNIT).count(PROGRAM) == 1
     assert read(UNIT).count(LOOK) == 1
+    (folder / "llamaswap.socket").write_text(read(SOCKET), "utf-8")
     copy = folder / "llamaswap.service"
     copy.write_text(read(UNIT).replace(PROGRAM, "/bin/true").replace(LOOK, "/bin/true"), "utf-8")
     return copy
@@ -65,8 +68,9 @@ def analyze(*words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_systemd_finds_nothing_to_complain_about(tmp_path: Path) -> None:
-    done = analyze("verify", "--man=no", str(runnable_copy(tmp_path)))
+@pytest.mark.parametrize("unit", ["llamaswap.service", "llamaswap.socket"])
+def test_systemd_finds_nothing_to_complain_about(unit: str, tmp_path: Path) -> None:
+    done = analyze("verify", "--man=no", str(runnable_copy(tmp_path).with_name(unit)))
 
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -100,13 +104,28 @@ def test_its_command_line_is_one_that_twistd_takes(tmp_path: Path) -> None:
 
     assert own == ["--nodaemon", "--pidfile="]
     assert llamaswap_plugin.llamaswap.tapname == "llamaswap"
-    assert options.addresses == ["127.0.0.1:8080"]
+    assert options.addresses == [], "what systemd has opened goes before the default"
     assert options.plan is not None
+    assert options.plan.endpoints == tap.endpoints([DEFAULT_ADDRESS])
     assert list(options.plan.config.models) == ["a"]
 
 
+def test_the_socket_unit_holds_the_address_that_the_service_has_by_default() -> None:
+    assert settings("Socket", SOCKET)["ListenStream"] == [DEFAULT_ADDRESS]
+    assert settings("Socket", SOCKET)["Backlog"] == [str(BACKLOG)]
+    assert "Accept" not in settings("Socket", SOCKET)
+    assert settings("Install", SOCKET)["WantedBy"] == ["sockets.target"]
+
+
+def test_a_daemon_that_is_stuck_is_started_again_and_one_that_reloads_a_large_file_is_not() -> None:
+    """A reload holds the reactor for some seconds where there are thousands of models."""
+    assert 30.0 <= float(the("WatchdogSec")) <= 120.0
+    assert the("Restart") == "on-failure", "which a missed sign of life counts as"
+    assert the("NotifyAccess") == "main"
+
+
 def test_systemd_waits_longer_than_a_stop_can_take() -> None:
-    longest = STOP_BUDGET + LEAST_CHILD_GRACE + BACKSTOP + REAPING + PATIENCE
+    longest = LAST_WORDS + STOP_BUDGET + LEAST_CHILD_GRACE + BACKSTOP + REAPING + PATIENCE
 
     assert float(the("TimeoutStopSec")) > longest
 

@@ -11,6 +11,8 @@ import pytest
 from twisted.application.service import IService
 from twisted.python.usage import UsageError
 
+from llamaswap import tap
+from llamaswap.inherited import Inherited
 from llamaswap.service import CannotStart, LlamaSwapService
 from llamaswap.tap import Options, endpoints, make_daemon, makeService
 from support.daemon import write_config
@@ -20,14 +22,15 @@ ONE_MODEL = 'models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}'
 
 @pytest.fixture(autouse=True)
 def the_process_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The reactor gets its own clock back after each test, and SIGHUP its meaning."""
+    """The reactor gets its own clock back after each test, and signals their meaning."""
     from twisted.internet import reactor
 
     monkeypatch.setattr(reactor, "seconds", reactor.seconds)
     monkeypatch.setattr(reactor, "addSystemEventTrigger", lambda *_: None)
-    before = signal.getsignal(signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def parsed(*words: str) -> Options:
@@ -43,7 +46,7 @@ def test_the_configuration_is_loaded_from_the_file(tmp_path: Path, flag: str) ->
 
     assert options.plan is not None
     assert list(options.plan.config.models) == ["a"]
-    assert options.plan.endpoints == ["tcp:8080:interface=127.0.0.1"]
+    assert options.plan.endpoints == ["tcp:8080:interface=127.0.0.1:backlog=4096"]
     assert not options.plan.watch
 
 
@@ -101,8 +104,34 @@ def test_without_a_readable_configuration_there_is_one_line_that_says_so(words: 
     assert len(leaving.value.code.splitlines()) == 1
 
 
+def test_an_empty_address_as_of_an_empty_variable_is_none(tmp_path: Path) -> None:
+    options = parsed("-c", str(write_config(tmp_path, ONE_MODEL)), "--listen", "")
+
+    assert options.plan is not None
+    assert options.plan.endpoints == ["tcp:8080:interface=127.0.0.1:backlog=4096"]
+
+
+@pytest.mark.parametrize(
+    ("words", "endpoints"),
+    [
+        ((), ["systemd:index=0", "systemd:index=1"]),
+        (("--listen", ""), ["systemd:index=0", "systemd:index=1"]),
+        (("--listen", "127.0.0.1:1"), ["tcp:1:interface=127.0.0.1:backlog=4096"]),
+    ],
+)
+def test_sockets_that_were_left_to_us_are_listened_on_unless_an_address_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], endpoints: list[str]
+) -> None:
+    monkeypatch.setattr(tap, "here", lambda: (Inherited(3), Inherited(4)))
+
+    options = parsed("-c", str(write_config(tmp_path, ONE_MODEL)), *words)
+
+    assert options.plan is not None
+    assert options.plan.endpoints == endpoints
+
+
 def test_all_addresses_become_endpoints() -> None:
-    assert endpoints(["127.0.0.1:1", "unix:/x"]) == ["tcp:1:interface=127.0.0.1", "unix:/x"]
+    assert endpoints(["127.0.0.1:1", "unix:/x"]) == ["tcp:1:interface=127.0.0.1:backlog=4096", "unix:/x"]
 
 
 def test_a_step_of_the_systems_clock_moves_no_timer_of_the_daemon(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""The end of what runs: first the jobs, then the models' servers, all within one budget of time.
+
+Knows how long each may take, and how short that becomes in a hurry.  What else belongs to
+stopping a daemon, and in which order, is the service's affair.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from llamaswap.engine import Engine
+
+
+class Ending:
+    """How one engine ends.
+
+    Args:
+        budget: seconds for the jobs, and what they leave of it for the servers.
+        grace: seconds that a server gets at least, and at most in a hurry.
+    """
+
+    _log = Logger()
+
+    def __init__(self, engine: Engine, clock: IReactorTime, *, budget: float, grace: float) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._budget = budget
+        self._grace = grace
+        self._until = 0.0
+        self._hurries = 0
+        self._jobs: Deferred[None] | None = None
+        self._servers_end = False
+
+    @property
+    def in_a_hurry(self) -> bool:
+        """Whether nothing is waited for that can be cut."""
+        return self._hurries > 0
+
+    def begin(self) -> None:
+        """The time counts from now on."""
+        self._until = self._clock.seconds() + self._budget
+
+    def hurry(self) -> None:
+        """Cut the running jobs; servers get a short grace, and none when they are hurried once more."""
+        self._hurries += 1
+        self._log.warn("service.hurried grace={grace}s", grace=self._short_grace())
+        if self._jobs is not None:
+            self._jobs.cancel()
+        elif self._servers_end:
+            for server in tuple(self._engine.fleet.values()):
+                server.shutdown(self._short_grace())
+
+    async def jobs(self) -> None:
+        """Wait for the running jobs, but not longer than the budget allows."""
+        if self.in_a_hurry:
+            return
+        self._jobs = idle = self._engine.when_idle()
+        cutting = self._clock.callLater(self._budget, idle.cancel)
+        try:
+            await idle
+        except CancelledError:
+            if not self.in_a_hurry:
+                self._log.warn("service.jobs_cut after={patience}s", patience=self._budget)
+        finally:
+            self._jobs = None
+            if cutting.active():
+                cutting.cancel()
+
+    async def servers(self) -> None:
+        """Stop every server for good, and wait until nothing of them is left."""
+        self._servers_end = True
+        left = max(self._until - self._clock.seconds(), self._grace)
+        await self._engine.end(self._short_grace() if self.in_a_hurry else left)
+
+    def _short_grace(self) -> float:
+        return self._grace if self._hurries < 2 else 0.0
