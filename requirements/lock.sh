@@ -13,3 +13,5 @@ lock run setup.cfg
 lock build requirements/build.in
 lock dev setup.cfg --extra dev --constraint requirements/run.lock
 lock demo requirements/demo.in --no-deps
+lock audit requirements/audit.in --constraint requirements/dev.lock
+lock bench requirements/bench.in --constraint requirements/dev.lock
