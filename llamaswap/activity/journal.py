@@ -15,7 +15,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
@@ -35,6 +35,9 @@ RETRY: Final = 5.0  # seconds between attempts while the store fails
 PATIENCE: Final = 10.0  # seconds that closing may take
 
 _STORE_TROUBLE: Final = (sqlite3.Error, OSError)
+
+
+T = TypeVar("T")
 
 
 class JournalReactor(IReactorFromThreads, IReactorTime):
@@ -235,6 +238,12 @@ class Journal:
         if self._failing or backlog.dropped:
             self._log.info("activity.store_works_again lost={lost}", lost=backlog.dropped)
         self._failing, backlog.dropped = False, 0
+
+    def aside(self, work: Callable[[], T]) -> Deferred[T]:
+        """Do something on the writing thread, between two batches; fails as `work` does, or `JournalClosed`."""
+        if self._pool is None or self._ended:
+            return defer.fail(JournalClosed("the activity journal is closed"))
+        return deferToThreadPool(self._reactor, self._pool, work)
 
     async def _ask(self, question: Callable[[ActivityStore], dict[str, Any]]) -> dict[str, Any]:
         if self._store is None or self._pool is None or self._ended:

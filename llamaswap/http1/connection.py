@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
 from typing import Any, Final
 from typing import Protocol as Seam
 
@@ -283,7 +282,7 @@ class ServerConnection(Protocol):
             self._hold(rest)
         if not intake.complete:
             self._await_body()
-        errand = Errand(owner.handler(exchange), partial(self._handled, exchange))
+        errand = Errand(owner.handler(exchange), exchange.handled)
         exchange.errand = errand
         errand.start()
 
@@ -365,7 +364,7 @@ class ServerConnection(Protocol):
             exchange.cancel()
             exchange.over()
 
-    def _handled(self, exchange: Exchange, error: BaseException | None) -> None:
+    def handled(self, exchange: Exchange, error: BaseException | None) -> None:
         """The handler is over; whatever it left undone is done here."""
         if error is not None:
             self._handler_failed(exchange, error)

@@ -52,6 +52,9 @@ class Line(Protocol):
     def ended(self, exchange: Exchange) -> None:
         """The response is complete; called once."""
 
+    def handled(self, exchange: Exchange, error: BaseException | None) -> None:
+        """The handler of an exchange is over, well (None) or not."""
+
     def abort(self) -> None:
         """Cut the connection, whatever is still on its way."""
 
@@ -107,7 +110,7 @@ class Exchange:
         self.gone = False  # the client left before the response was complete
         self.intake = intake
         self.on_drain: Callable[[], object] | None = None  # called when `buffered` has shrunk
-        self.on_end: Callable[[], None] | None = None  # called once, when the response is over or lost
+        self.on_end: Callable[[Exchange], None] | None = None  # called once, when it is over or lost
         self.errand: Errand | None = None  # the handler
         self._line = line
         self.outlet = line.outlet
@@ -297,9 +300,13 @@ class Exchange:
         if callback is None:
             return
         try:
-            callback()
+            callback(self)
         except Exception:  # noqa: BLE001 - the connection, and who waits for the upstream, must go on
             self._log.failure("http.listener_failed target={target}", target=self.head.target)
+
+    def handled(self, error: BaseException | None) -> None:
+        """The handler is over; called by its errand."""
+        self._line.handled(self, error)
 
     def body_complete(self) -> None:
         """Wake who waits for the body; called by the connection."""

@@ -9,7 +9,8 @@ import base64
 import json
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from llamaswap.metering.capture import Capture
@@ -27,6 +28,9 @@ SLICE: Final = 256 * 1024
 RAW_PER_COMPRESSED: Final = 4  # what a capture may weigh before it is compressed, in buffers
 LARGEST_RAW: Final = 32 * MIB
 
+MOST_AWAITING: Final = 2 * LARGEST_RAW
+"""Bytes that may wait to be compressed: a thread does that, one after the other."""
+
 
 class Captures:
     """Captures by the id of their activity row.
@@ -41,6 +45,8 @@ class Captures:
         # that were taken out before it.
         self._kept: OrderedDict[int, tuple[Capture | bytes, int]] = OrderedDict()
         self.held_bytes = 0
+        self._awaiting: dict[int, Capture] = {}  # what is being packed elsewhere
+        self._awaiting_bytes = 0
 
     @property
     def enabled(self) -> bool:
@@ -60,7 +66,30 @@ class Captures:
     def clear(self) -> None:
         """Forget all of them: their rows are no longer to be seen."""
         self._kept.clear()
-        self.held_bytes = 0
+        self._awaiting.clear()
+        self.held_bytes = self._awaiting_bytes = 0
+
+    def lay_by(self, row_id: int, capture: Capture) -> Callable[[], bytes | None] | None:
+        """Show a large capture as it is until `packed` is told what came of packing it.
+
+        Returns:
+            What packs it and touches nothing else, so that a thread may call it; None where that is not
+            worth it (`keep` will do), or too much waits already.
+        """
+        size = capture.size_bytes
+        if size <= SMALL or self._awaiting_bytes + size > MOST_AWAITING:
+            return None
+        self._awaiting[row_id] = capture
+        self._awaiting_bytes += size
+        return partial(pack, capture, self._capacity)
+
+    def packed(self, row_id: int, packed: bytes | None) -> bool:
+        """Keep what `lay_by` had packed; False where it is too large, or nobody wants it any more."""
+        capture = self._awaiting.pop(row_id, None)
+        if capture is None:
+            return False
+        self._awaiting_bytes -= capture.size_bytes
+        return packed is not None and self._put(row_id, packed, len(packed))
 
     def keep(self, row_id: int, capture: Capture) -> bool:
         """Keep a capture, compressed unless it is small; False when it alone is larger than the store."""
@@ -69,7 +98,10 @@ class Captures:
         if size > SMALL:
             kept = pack(capture, self._capacity)
             size = 0 if kept is None else len(kept)
-        if kept is None or size > self._capacity:
+        return kept is not None and self._put(row_id, kept, size)
+
+    def _put(self, row_id: int, kept: Capture | bytes, size: int) -> bool:
+        if size > self._capacity:
             return False
         self._forget(row_id)
         self._kept[row_id] = kept, size
@@ -80,13 +112,14 @@ class Captures:
 
     def __contains__(self, row_id: int) -> bool:
         """Whether the row's capture is still here: `has_capture`."""
-        return row_id in self._kept
+        return row_id in self._kept or row_id in self._awaiting
 
     def show(self, row_id: int) -> dict[str, Any] | None:
         """Return what `GET /api/captures/{id}` answers, or None."""
         found = self._kept.get(row_id)
         if found is None:
-            return None
+            waits = self._awaiting.get(row_id)
+            return None if waits is None else {"id": row_id, **plain(waits)}
         kept, _ = found
         return {"id": row_id, **(unpack(kept) if isinstance(kept, bytes) else plain(kept))}
 

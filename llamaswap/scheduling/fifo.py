@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from llamaswap.config.model import DEFAULT_CONCURRENCY_LIMIT, ModelConfig
 from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
 from llamaswap.scheduling.limits import ConcurrencyLimits
+from llamaswap.scheduling.score import waited_us
 from llamaswap.scheduling.vocabulary import (
     Band,
     BandView,
@@ -268,10 +269,4 @@ class FifoScheduler:
 
     def _verdict(self, ticket: Ticket, facts: Facts) -> Verdict:
         priority = self._priority(ticket)
-        return Verdict(
-            priority=priority,
-            band=band_of(priority),
-            waited=max(0.0, facts.now - ticket.arrived),
-            score="",
-            metadata={"fifo_priority": str(priority)},
-        )
+        return Verdict(priority=priority, band=band_of(priority), waited_us=waited_us(ticket, facts.now))

@@ -17,7 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llamaswap.config.model import SerialSettings
-from llamaswap.scheduling.vocabulary import MICROSECONDS, Ticket
+from llamaswap.scheduling.vocabulary import MICROSECONDS, Ticket, format_thousandths
+
+__all__ = ["Formula", "format_thousandths", "microseconds", "waited_us"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,15 @@ class Formula:
 
     def thousandths(self, ticket: Ticket, now: float, *, resident: bool) -> int:
         """Return the score now, in thousandths of a point, rounded half up."""
+        return self.thousandths_after(ticket, waited_us(ticket, now), resident=resident)
+
+    def thousandths_after(self, ticket: Ticket, waited: int, *, resident: bool) -> int:
+        """`thousandths` of a ticket that has waited for so many microseconds."""
         points = (ticket.priority + (self.bonus if resident else 0)) * 1000
-        if not self.divisor_us:
-            return points
-        aged = 2000 * waited_us(ticket, now) + self.divisor_us
-        return points + aged // (2 * self.divisor_us)
+        return points + self._aged(waited) if self.divisor_us else points
+
+    def _aged(self, waited: int) -> int:
+        return (2000 * waited + self.divisor_us) // (2 * self.divisor_us)
 
 
 def microseconds(seconds: float) -> int:
@@ -64,12 +70,3 @@ def waited_us(ticket: Ticket, now: float) -> int:
     from the future.
     """
     return max(0, microseconds(now) - microseconds(ticket.arrived))
-
-
-def format_thousandths(value: int) -> str:
-    """Write thousandths of a point with at most three decimals: 110000 is '110', -88267 is '-88.267'."""
-    sign = "-" if value < 0 else ""
-    whole, fraction = divmod(abs(value), 1000)
-    if not fraction:
-        return f"{sign}{whole}"
-    return f"{sign}{whole}.{fraction:03d}".rstrip("0")

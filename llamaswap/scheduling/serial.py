@@ -16,9 +16,9 @@ from llamaswap.config.model import ModelConfig, SerialSettings
 from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
 from llamaswap.scheduling.backoff import Backoff
 from llamaswap.scheduling.limits import ConcurrencyLimits
-from llamaswap.scheduling.score import Formula, format_thousandths, waited_us
+from llamaswap.scheduling.score import Formula, waited_us
 from llamaswap.scheduling.vocabulary import (
-    MICROSECONDS,
+    NO_TERM,
     Band,
     Decision,
     Dispatch,
@@ -34,10 +34,9 @@ from llamaswap.scheduling.vocabulary import (
     Ticket,
     Verdict,
     band_of,
+    waiting_metadata,
 )
 from llamaswap.scheduling.waiting import WaitingRoom
-
-NOTHING: frozenset[Term] = frozenset()
 
 
 class SerialScheduler:
@@ -81,7 +80,7 @@ class SerialScheduler:
         if not self._limits.take(ticket.model):
             return (Refuse(ticket, TooManyRequests()),)
         if not self._jobs and not self._waiting:  # the common case needs no comparing
-            return self._dispatch(ticket, NOTHING, facts, resident=self.resident(ticket.model, facts))
+            return self._dispatch(ticket, NO_TERM, facts, resident=self.resident(ticket.model, facts))
         self._waiting.add(ticket)
         return self._pick(facts)
 
@@ -196,11 +195,7 @@ class SerialScheduler:
 
     def waiting_metadata(self, ticket: Ticket, now: float) -> Mapping[str, str]:
         """Return what is known of a ticket without a score: its priority, its band and how long it waited."""
-        return {
-            "serial_priority": str(ticket.priority),
-            "serial_band": band_of(ticket.priority).value,
-            "serial_queue_wait_ms": str(waited_us(ticket, now) // 1000),
-        }
+        return waiting_metadata(ticket.priority, waited_us(ticket, now))
 
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and the job."""
@@ -276,22 +271,19 @@ class SerialScheduler:
     def _verdict(
         self, ticket: Ticket, changed_by: frozenset[Term], facts: Facts, *, resident: bool
     ) -> Verdict:
-        band = band_of(ticket.priority)
         waited = waited_us(ticket, facts.now)
-        score = format_thousandths(self._formula.thousandths(ticket, facts.now, resident=resident))
         return Verdict(
             priority=ticket.priority,
-            band=band,
-            waited=waited / MICROSECONDS,
-            score=score,
+            band=band_of(ticket.priority),
+            waited_us=waited,
+            thousandths=self._formula.thousandths_after(ticket, waited, resident=resident),
             changed_by=changed_by,
-            metadata={**self.waiting_metadata(ticket, facts.now), "serial_score": score},
         )
 
     def _changed_by(self, ticket: Ticket, resident: frozenset[str]) -> frozenset[Term]:
         """Return the terms without which the same formula would have picked another ticket."""
         if len(self._waiting) == 1:
-            return NOTHING
+            return NO_TERM
         changed = set()
         if self._waiting.best_without_aging(resident) != ticket:
             changed.add(Term.AGING)

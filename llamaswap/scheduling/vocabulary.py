@@ -65,15 +65,57 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     ready: frozenset[str] = frozenset()  # models that answer now; a subset of `running`
 
 
+NO_TERM: frozenset[Term] = frozenset()
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request went when it did."""
+    """Why a request went when it did; what people read of it is written when somebody does."""
 
     priority: int  # what it was ordered by
     band: Band
-    waited: float  # seconds from arrival to dispatch, never negative; the load is not in it
-    score: str  # what it won with, at most three decimals, no exponent; '' where nothing is scored
-    changed_by: frozenset[Term] = frozenset()  # the terms without which another ticket would have gone
-    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)  # for the activity row
+    waited_us: int  # from arrival to dispatch, never negative; the load is not in it
+    thousandths: int | None = None  # of a point, what it won with; None where nothing is scored
+    changed_by: frozenset[Term] = NO_TERM  # the terms without which another ticket would have gone
+
+    @property
+    def waited(self) -> float:
+        """Seconds from arrival to dispatch."""
+        return self.waited_us / MICROSECONDS
+
+    @property
+    def scored(self) -> bool:
+        """Whether a score decided."""
+        return self.thousandths is not None
+
+    @property
+    def score(self) -> str:
+        """What it won with, at most three decimals, no exponent; '' where nothing is scored."""
+        return "" if self.thousandths is None else format_thousandths(self.thousandths)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What its activity row says."""
+        if self.thousandths is None:
+            return {"fifo_priority": str(self.priority)}
+        return {**waiting_metadata(self.priority, self.waited_us), "serial_score": self.score}
+
+
+def waiting_metadata(priority: int, waited_us: int) -> dict[str, str]:
+    """Return what the activity row of a scored request says even if it was never dispatched."""
+    return {
+        "serial_priority": str(priority),
+        "serial_band": band_of(priority).value,
+        "serial_queue_wait_ms": str(waited_us // 1000),
+    }
+
+
+def format_thousandths(value: int) -> str:
+    """Write thousandths of a point with at most three decimals: 110000 is '110', -88267 is '-88.267'."""
+    sign = "-" if value < 0 else ""
+    whole, fraction = divmod(abs(value), 1000)
+    if not fraction:
+        return f"{sign}{whole}"
+    return f"{sign}{whole}.{fraction:03d}".rstrip("0")
 
 
 class Dispatch(msgspec.Struct, frozen=True):

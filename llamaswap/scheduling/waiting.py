@@ -35,10 +35,10 @@ class _ModelQueue:
         if self._order is not None:
             insort(self._order, (-key, ticket.number))
 
-    def remove(self, ticket: Ticket, key: int) -> None:
+    def remove(self, ticket: Ticket, formula: Formula) -> None:
         del self.live[ticket.number]
         if self._order is not None:
-            del self._order[bisect_left(self._order, (-key, ticket.number))]
+            del self._order[bisect_left(self._order, (-formula.key(ticket), ticket.number))]
         for heap in (self.by_key, self.by_priority):
             if len(heap) > 64 and len(heap) > 2 * len(self.live):
                 heap[:] = [item for item in heap if item[1] in self.live]
@@ -95,7 +95,7 @@ class WaitingRoom:
         del self._bands[band_of(ticket.priority)][ticket.number]
         self._size -= 1
         queue = self._queues[ticket.model]
-        queue.remove(ticket, self._formula.key(ticket))
+        queue.remove(ticket, self._formula)
         if not queue.live:
             del self._queues[ticket.model]
 

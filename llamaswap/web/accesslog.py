@@ -6,8 +6,6 @@ is over (`Exchange.on_end`).
 
 from __future__ import annotations
 
-from functools import partial
-
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -46,7 +44,7 @@ class AccessLog:
     def watch(self, exchange: Exchange) -> None:
         """Log this exchange when it ends, unless it is one of those that nobody wants to read of."""
         if is_logged(exchange.head.path):
-            exchange.on_end = partial(self._write, exchange)
+            exchange.on_end = self._write
 
     def _write(self, exchange: Exchange) -> None:
         seconds = self._clock.seconds() - exchange.received

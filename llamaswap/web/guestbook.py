@@ -123,7 +123,17 @@ class GuestBook:
             )
 
     def _keep(self, row_id: int, capture: Capture) -> None:
-        if not self._captures.keep(row_id, capture):
+        packing = self._captures.lay_by(row_id, capture)
+        if packing is None:
+            self._kept(row_id, good=self._captures.keep(row_id, capture))
+        else:
+            # A megabyte takes milliseconds, in which a token of somebody else would wait.
+            work = self._journal.aside(packing)
+            work.addCallback(lambda packed: self._kept(row_id, good=self._captures.packed(row_id, packed)))
+            work.addErrback(lambda _closed: self._captures.packed(row_id, None))
+
+    def _kept(self, row_id: int, *, good: bool) -> None:
+        if not good:
             self._log.warn("captures.too_large row={row}", row=row_id)
 
 

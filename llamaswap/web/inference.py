@@ -7,7 +7,7 @@ happens after the name was read, one row is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Final
 
@@ -163,7 +163,8 @@ class Inference:
                 return
             visit = self._guests.welcome(exchange, order, cancel=exchange.cancel)
             try:
-                await self._answer(exchange, order, visit)
+                outcome = await self._forwarding(exchange, order, visit)
+                visit.answered(outcome.head, "" if outcome.ended is _COMPLETE else _ending(outcome, exchange))
             except Refusal as refusal:
                 if not isinstance(refusal, _Told):
                     visit.refused(refusal, refuse(exchange, refusal))
@@ -185,7 +186,8 @@ class Inference:
             raise CancelledError
         refuse(exchange, Cancelled())
 
-    async def _answer(self, exchange: Exchange, order: Order, visit: Visit) -> None:
+    def _forwarding(self, exchange: Exchange, order: Order, visit: Visit) -> Awaitable[Outcome]:
+        """Make the request ready; what is returned sends it when its turn has come."""
         parcel = order.pack()
         visit.sent((parcel.body.decoded,) if parcel.body.size else ())
         destination = order.destination
@@ -194,19 +196,11 @@ class Inference:
         if isinstance(destination, Local):
             model = destination.model
             if tells_of_loading(model, order.target, stream=order.stream):
-                outcome = await self._in_turn_with_a_story(exchange, order, model, parcel, visit)
-            else:
-                outcome = await self._in_turn(exchange, order, model, parcel, visit, None)
-        else:
-            outcome = await self._peers.forward(
-                exchange,
-                destination.peer,
-                parcel.target,
-                parcel.body,
-                observer=visit.witness,
-                metered=order.row,
-            )
-        visit.answered(outcome.head, "" if outcome.ended is _COMPLETE else _ending(outcome, exchange))
+                return self._in_turn_with_a_story(exchange, order, model, parcel, visit)
+            return self._in_turn(exchange, order, model, parcel, visit, None)
+        return self._peers.forward(
+            exchange, destination.peer, parcel.target, parcel.body, observer=visit.witness, metered=order.row
+        )
 
     async def _in_turn_with_a_story(
         self, exchange: Exchange, order: Order, model: ModelConfig, parcel: Parcel, visit: Visit

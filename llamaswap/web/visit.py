@@ -20,9 +20,6 @@ from llamaswap.scheduling.vocabulary import Verdict
 from llamaswap.telemetry.inflight import Flight
 from llamaswap.web.witness import Witness, described
 
-SCORED = "serial_score"
-"""The key whose presence tells that `serial` decided; llama-swap's own rows know no failed loads."""
-
 Keep = Callable[[int, Capture], None]
 """Takes what was captured, with the id of its row."""
 
@@ -200,10 +197,10 @@ class Visit:
         verdict, load = self._verdict, self._load
         if verdict is None:
             return metadata
-        scored = SCORED in verdict.metadata
+        scored = verdict.scored
         if load >= 0 or scored:  # fifo speaks only of calls that it granted
             metadata.update(verdict.metadata)
-        if scored:
+        if scored:  # llama-swap's own rows know no failed loads
             load = load if load >= 0 else self.began + self._lasted - self._dispatched
             metadata["serial_load_ms"] = str(int(load * 1000))
         return metadata

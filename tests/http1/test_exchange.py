@@ -182,7 +182,7 @@ def test_abort_cuts_the_connection_and_is_not_the_client_leaving() -> None:
 def test_what_was_answered_is_known_when_the_exchange_is_over() -> None:
     exchange, _ = ask(GET)
     known: list[tuple[int, int]] = []
-    exchange.on_end = lambda: known.append((exchange.status, exchange.body_bytes))
+    exchange.on_end = lambda _exchange: known.append((exchange.status, exchange.body_bytes))
 
     exchange.respond(404, b"gone\n")
     exchange.abort()
@@ -196,7 +196,7 @@ def test_the_end_is_told_before_the_next_request_begins() -> None:
     async def handler(exchange: Exchange) -> None:
         number = exchange.head.target.decode()
         order.append(f"begin {number}")
-        exchange.on_end = lambda: order.append(f"end {number}")
+        exchange.on_end = lambda _exchange: order.append(f"end {number}")
         exchange.respond(200)
 
     Clients(handler).connect().send(GET.replace(b"/ ", b"/1 ") + GET.replace(b"/ ", b"/2 "))
@@ -208,7 +208,7 @@ def test_the_end_is_told_before_the_next_request_begins() -> None:
 def test_an_exchange_without_an_answer_ends_once_too(how: str) -> None:
     ends: list[int] = []
     exchange, client = ask(GET if how != "break" else GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n")
-    exchange.on_end = lambda: ends.append(exchange.status)
+    exchange.on_end = lambda _exchange: ends.append(exchange.status)
 
     if how == "leave":
         client.leave()
@@ -225,7 +225,7 @@ def test_the_end_comes_after_the_handler_has_been_cancelled() -> None:
     order: list[str] = []
 
     async def handler(exchange: Exchange) -> None:
-        exchange.on_end = lambda: order.append("end")
+        exchange.on_end = lambda _exchange: order.append("end")
         try:
             await Deferred[None]()
         finally:

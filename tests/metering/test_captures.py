@@ -3,11 +3,12 @@ from __future__ import annotations
 import base64
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llamaswap.metering.capture import OVERHEAD, Capture, HeadFields, fields_json
-from llamaswap.metering.captures import MIB, SMALL, Captures, pack, plain, unpack
+from llamaswap.metering.captures import LARGEST_RAW, MIB, SMALL, Captures, pack, plain, unpack
 
 NOISE = random.Random(7).randbytes(300_000)
 
@@ -171,3 +172,50 @@ def test_a_cleared_store_has_room_again() -> None:
     assert (store.held_bytes, store.show(1)) == (0, None)
     assert store.keep(1, capture(NOISE))
     assert store.keep(2, capture(NOISE))
+
+
+def a_large_one() -> Capture:
+    return capture(b"x" * (SMALL + 1), b"y" * SMALL)
+
+
+def test_a_large_capture_is_shown_while_it_is_being_packed_and_after_that() -> None:
+    store = Captures(MIB)
+
+    packing = store.lay_by(7, a_large_one())
+
+    assert packing is not None
+    before = store.show(7)
+    assert 7 in store and store.held_bytes == 0
+    assert store.packed(7, packing())
+    assert store.show(7) == before
+    assert 0 < store.held_bytes < SMALL
+
+
+def test_a_small_capture_need_not_be_packed() -> None:
+    store = Captures(MIB)
+
+    assert store.lay_by(7, capture(b"x", b"y")) is None
+    assert 7 not in store
+
+
+def test_what_waits_to_be_packed_is_bounded() -> None:
+    store = Captures(MIB)
+    huge = capture(bytes(LARGEST_RAW), b"")
+
+    taken = [store.lay_by(row_id, huge) is not None for row_id in range(4)]
+
+    assert taken == [True, False, False, False]
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_a_capture_that_does_not_shrink_enough_or_is_not_wanted_any_more_is_gone(*, forgotten: bool) -> None:
+    store = Captures(MIB)
+    packing = store.lay_by(7, a_large_one())
+    assert packing is not None
+    if forgotten:
+        store.clear()
+
+    assert not store.packed(7, packing() if forgotten else None)
+
+    assert 7 not in store
+    assert store.lay_by(8, capture(bytes(LARGEST_RAW), b"")) is not None

@@ -14,7 +14,7 @@ import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail, succeed
@@ -102,6 +102,9 @@ class BoxReactor(Upstreams):
         self.nameResolver = Literals()
 
 
+T = TypeVar("T")
+
+
 class NotedRows(Journal):
     """A journal without a thread: rows are there at once."""
 
@@ -138,6 +141,10 @@ class NotedRows(Journal):
     @override
     def stats(self, model: str | None) -> Deferred[dict[str, Any]]:
         return fail(self.trouble) if self.trouble else succeed(self.store.stats(model))
+
+    @override
+    def aside(self, work: Callable[[], T]) -> Deferred[T]:
+        return succeed(work())
 
     def breaks(self) -> None:
         """The disk does not answer any more."""

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 import llamaswap
 from llamaswap.scheduling.vocabulary import Band, BandView, QueueView, Term, Verdict
-from llamaswap.telemetry.metrics import Metrics
+from llamaswap.telemetry.metrics import LIMITS, Metrics
 
 EMPTY = BandView(depth=0, oldest_wait=0.0)
 BANDS = ("interactive", "normal", "batch")
@@ -49,7 +49,7 @@ class Scrape:
 
 def verdict(band: Band, waited: float = 0.0, *terms: Term) -> Verdict:
     """A verdict of this band."""
-    return Verdict(priority=0, band=band, waited=waited, score="0", changed_by=frozenset(terms))
+    return Verdict(priority=0, band=band, waited_us=round(waited * 1e6), thousandths=0, changed_by=frozenset(terms))
 
 
 @pytest.mark.parametrize("band", BANDS)
@@ -215,3 +215,12 @@ def test_no_series_says_when_its_counter_was_made() -> None:
     scrape.metrics.dispatched(verdict(Band.NORMAL))
 
     assert [name for name, _ in scrape.samples() if name.endswith("_created")] == []
+
+
+def test_each_limit_is_there_from_the_start_and_counts_for_itself() -> None:
+    scrape = Scrape()
+
+    scrape.metrics.limit_reached("waiting")
+
+    reached = {limit: scrape.value("llamaswap_limits_reached_total", limit=limit) for limit in LIMITS}
+    assert reached == {"connections": 0, "waiting": 1, "requestBody": 0, "heldBodies": 0, "readers": 0}

@@ -15,8 +15,8 @@ from support.processes_fakes import Rig
 SERIAL = {
     "serial_priority": "5",
     "serial_band": "normal",
-    "serial_score": "5",
     "serial_queue_wait_ms": "2000",
+    "serial_score": "5.033",
 }
 TICKET = Ticket(number=1, model="m", priority=5, arrived=100.0)
 
@@ -32,9 +32,10 @@ def row_of(guest: Visit, *, lasted: float) -> Activity:
     return guest.activity()
 
 
-def verdict(**metadata: str) -> Verdict:
-    """A verdict with this metadata."""
-    return Verdict(priority=5, band=Band.NORMAL, waited=2.0, score="5", metadata=metadata)
+def verdict(*, scored: bool = True) -> Verdict:
+    """A verdict of `serial`, whose row says `SERIAL`, or of `fifo`."""
+    thousandths = 5033 if scored else None
+    return Verdict(priority=5, band=Band.NORMAL, waited_us=2_000_000, thousandths=thousandths)
 
 
 def lease(given: Verdict | None, load: float) -> Lease:
@@ -51,8 +52,8 @@ def test_nothing_but_an_arrival_is_an_internal_error() -> None:
 
 def test_an_answered_visit_carries_what_the_meter_saw() -> None:
     guest = visit()
-    guest.dispatched(verdict(**SERIAL), 102.0)
-    guest.leased(lease(verdict(**SERIAL), 0.5))
+    guest.dispatched(verdict(), 102.0)
+    guest.leased(lease(verdict(), 0.5))
     head = ResponseHead(200, b"OK", (1, 1), ((b"Content-Type", b"application/json"),))
     guest.witness.head(head)
     guest.witness.data(b'{"usage":{"prompt_tokens":7}}')
@@ -67,8 +68,8 @@ def test_an_answered_visit_carries_what_the_meter_saw() -> None:
 
 def test_a_visit_that_was_dispatched_and_got_no_lease_tells_how_long_it_loaded() -> None:
     guest = visit()
-    guest.dispatched(verdict(**SERIAL), 102.0)
-    guest.abandoned(Abandoned(TICKET, verdict(**SERIAL), 3.25, {}), "abandoned")
+    guest.dispatched(verdict(), 102.0)
+    guest.abandoned(Abandoned(TICKET, verdict(), 3.25, {}), "abandoned")
 
     row = row_of(guest, lasted=3.25)
 
@@ -90,9 +91,9 @@ def test_a_visit_that_never_left_the_queue_tells_how_long_it_waited() -> None:
 @pytest.mark.parametrize("granted", [True, False])
 def test_fifo_says_its_priority_only_of_calls_that_it_granted(*, granted: bool) -> None:
     guest = visit()
-    guest.dispatched(verdict(fifo_priority="5"), 102.0)
+    guest.dispatched(verdict(scored=False), 102.0)
     if granted:
-        guest.leased(lease(verdict(fifo_priority="5"), 0.5))
+        guest.leased(lease(verdict(scored=False), 0.5))
 
     assert row_of(guest, lasted=1.0).metadata == ({"fifo_priority": "5"} if granted else {})
 
