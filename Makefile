@@ -13,15 +13,19 @@ LISTEN ?= 127.0.0.1:8080
 
 # Real processes, too, but recorded ones.
 TRANSCRIPTS := tests/conformance/test_http_corpus.py
-REAL := tests/integration $(TRANSCRIPTS)
+REAL := tests/integration tests/field $(TRANSCRIPTS)
 
 export LLAMA_SERVER DEMO_MODEL
 
-.PHONY: run test lint types unit integration format lock dist clean help
+.PHONY: run test lint types unit integration soak endurance bench audit format lock dist clean help
 
 help:
 	@echo "make run    start the daemon on $(LISTEN) with a real llama-server and a small model"
 	@echo "make test   run every check"
+	@echo "make endurance  a day in minutes, and a plot of the memory"
+	@echo "make soak   every case from the field at its full length, in some 20 minutes"
+	@echo "make bench  measure against nginx and haproxy, side by side; BENCH_PEER=name=port adds a proxy"
+	@echo "make audit  ask which pinned dependencies have known vulnerabilities"
 	@echo "make format rewrite the code as the formatter wants it"
 	@echo "make lock   resolve the pinned dependencies anew"
 	@echo "make dist   build the wheel"
@@ -42,13 +46,32 @@ types: $(VENV)/.dev
 
 # The last line of each is pytest's summary.
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n auto -p no:cacheprovider --ignore=tests/integration --ignore=$(TRANSCRIPTS)
+	$(BIN)/python -m pytest -q -n auto -p no:cacheprovider --ignore=tests/integration --ignore=tests/field --ignore=$(TRANSCRIPTS)
 
 integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
 	$(BIN)/python -m pytest -q $(REAL) || { \
 		echo "on a busy machine a real process may be late; asking those that failed once more:"; \
 		$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures=none $(REAL); \
 	}
+
+# What `make test` samples, whole; its table goes into the document.
+soak: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
+	LLAMASWAP_SOAK=1 LLAMASWAP_SOAK_REPORT=docs/reliability.md $(BIN)/python -m pytest -q tests/field tests/test_service_walk.py
+
+# A day in minutes, with a plot of the memory.
+endurance: $(VENV)/.bench
+	$(BIN)/python -m bench.endurance
+
+# Ten minutes of both cores: nothing else should want them.
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench $(BENCH)
+
+# Not part of `make test`: it needs PyPI's answers.  Strict: no answer is not a good one.
+audit: $(VENV)/.audit
+	@for lock in run build dev demo bench audit; do \
+		$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off \
+			--vulnerability-service pypi --requirement requirements/$$lock.lock || failed=1; \
+	done; test -z "$$failed"
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
@@ -92,6 +115,19 @@ $(VENV)/.nginx: | $(VENV)/.created
 	@command -v /usr/sbin/nginx >/dev/null || { \
 		echo "installing nginx ..."; apt-get -qq update && RUNLEVEL=1 apt-get -qq install -y --no-install-recommends nginx-light >/dev/null; \
 	} || { echo "the tests need nginx in /usr/sbin; install it, or run make test as root on Debian"; exit 1; }
+	@touch $@
+
+$(VENV)/.bench: requirements/bench.lock $(VENV)/.dev $(VENV)/.demo
+	@for tool in nginx haproxy wrk cc taskset; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || missing=1; done; \
+	test -z "$$missing" || { echo "installing nginx, haproxy, wrk and a C compiler ..."; \
+		apt-get -qq update && RUNLEVEL=1 apt-get -qq install -y --no-install-recommends \
+		nginx-light haproxy wrk gcc libc6-dev util-linux >/dev/null; } \
+	|| { echo "the bench needs nginx, haproxy, wrk, cc and taskset; install them, or run make bench as root on Debian"; exit 1; }
+	$(PIP) install --require-hashes -r requirements/bench.lock
+	@touch $@
+
+$(VENV)/.audit: requirements/audit.lock $(VENV)/.dev
+	$(PIP) install --require-hashes -r requirements/audit.lock
 	@touch $@
 
 $(VENV)/.demo: requirements/demo.lock | $(VENV)/.run

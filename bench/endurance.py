@@ -24,7 +24,7 @@ from typing import Any
 
 from bench.accounting import PROC
 from bench.contestants import start_llamaswap
-from bench.endurance_traffic import Traffic, traffic
+from bench.endurance_traffic import Traffic, fill, traffic
 from bench.figures import Curve
 from bench.launching import free_port, progress
 from bench.talk import get
@@ -33,7 +33,8 @@ DAY = 24 * 3600.0
 SECONDS = 240.0  # that stand for it
 PLOTS = Path("docs/plots")
 EVERY = 1.0  # seconds between two samples
-WARM_UP = 0.25  # of the time: caches and logs fill until then
+WARM_UP = 0.25  # of the time, in which the allocator finds its size
+FILL = 4000  # requests
 MODELS = "ABC"
 TTL = 1  # seconds
 
@@ -60,7 +61,7 @@ class Growth:
     memory: float  # bytes
     descriptors: float
     threads: float
-    latency: float  # seconds, of the slowest one in a hundred
+    latency: float  # seconds, of the slowest one in ten
     most_waiting: int  # requests, at any moment
 
 
@@ -86,15 +87,19 @@ def config(folder: Path) -> dict[str, Any]:
     }
 
 
-def endure(port: int, pid: int, seconds: float, *, every: float = EVERY) -> tuple[list[Sample], Traffic]:
+def endure(
+    port: int, pid: int, seconds: float, *, filled: int = FILL, every: float = EVERY
+) -> tuple[list[Sample], Traffic]:
     """Keep a daemon with models A, B and C busy, and look at it every so often.
 
     Args:
         port: where it listens.
         pid: its process.
+        filled: requests before that, after which captures, rows and logs are as large as they get.
         every: seconds between two looks.
     """
     samples: list[Sample] = []
+    fill(port, MODELS[-1], filled)
     began = time.monotonic()
     with traffic(port, MODELS, TTL) as running:
         while (left := began + seconds - time.monotonic()) > 0:
@@ -115,7 +120,7 @@ def growth(samples: Sequence[Sample], running: Traffic) -> Growth:
         return float(statistics.median(map(value, late)) - statistics.median(map(value, early)))
 
     slow = [
-        running.percentile(0.99, since, since + span / 4) for since in (warm[0].at, late[-1].at - span / 4)
+        running.percentile(0.9, since, since + span / 4) for since in (warm[0].at, late[-1].at - span / 4)
     ]
     return Growth(
         memory=more(lambda sample: sample.memory),

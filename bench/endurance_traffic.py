@@ -141,6 +141,27 @@ class Traffic:
             pass
 
 
+def fill(port: int, model: str, count: int) -> None:
+    """Ask a model so often, over one connection: whatever is kept up to a limit is full then.
+
+    Raises:
+        Failed: an answer was wrong.
+    """
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        for number in range(count):
+            body = {"model": model, "messages": [{"role": "user", "content": f"number {number}"}]}
+            connection.request(
+                "POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"}
+            )
+            response = connection.getresponse()
+            said = response.read()
+            if response.status != 200:
+                raise Failed(f"{model} said {said[:300]!r}")
+    finally:
+        connection.close()
+
+
 @contextmanager
 def traffic(port: int, models: str, ttl: float) -> Iterator[Traffic]:
     """Everybody at work for a while; in the end, nothing went wrong for anybody."""

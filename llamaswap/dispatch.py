@@ -22,7 +22,7 @@ from typing_extensions import override
 from llamaswap.ceilings import Ceiling
 from llamaswap.chores import Chores
 from llamaswap.doubts import Doubts
-from llamaswap.errors import NotReady, QueueFull, Refusal, ShuttingDown, UnknownModel
+from llamaswap.errors import LoadRefused, NotReady, QueueFull, Refusal, ShuttingDown, UnknownModel
 from llamaswap.leases import Abandoned, DispatchObserver, Lease, Queued
 from llamaswap.processes.fleet import Fleet
 from llamaswap.processes.lifecycle import State
@@ -232,6 +232,31 @@ class Dispatcher:
         server = self._fleet.get(model)
         if server is not None and server.state is State.READY:
             self._doubts.begin(model)
+
+    async def revive(self, model: str) -> None:
+        """Have a leased model's server answer again, after a connection to it was refused.
+
+        It may have died a moment ago, before anybody could know; then it is started
+        again, as part of the job that holds the lease: whatever may run beside it did.
+
+        Raises:
+            Refusal: it could not be started.
+        """
+        self.doubt(model)
+        await self._doubts.over(model)
+        server = self._fleet.get(model)
+        if server is None:  # it was gone from the configuration, and now it is gone for good
+            raise NotReady(model)
+        if server.state is _READY:
+            return
+        began = self._clock.seconds()
+        self._observer.load_began(model)
+        self._log.info("dispatch.load_began model={model} evict={evict}", model=model, evict="")
+        try:
+            await server.ensure_ready()
+        except LoadFailed as failed:
+            raise LoadRefused(failed.why, failed.output) from failed
+        self._observer.load_ended(model, self._clock.seconds() - began)
 
     def server_changed(self, model: str) -> None:
         """This model's server has come into another state."""

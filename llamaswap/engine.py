@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 
 from twisted.internet.defer import Deferred
 
+from llamaswap.ceilings import Ceilings
 from llamaswap.config.model import Config, ModelConfig
 from llamaswap.dispatch import Dispatcher
 from llamaswap.http1.client import Pool
 from llamaswap.processes.child import ChildRunner
-from llamaswap.processes.fleet import Changed, Fleet
-from llamaswap.processes.health import Prober
+from llamaswap.processes.fleet import Changed, Fleet, Moved
+from llamaswap.processes.health import Address, Prober
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.server import ModelServer
@@ -33,6 +34,7 @@ class Engine:
         children: starts processes; its owner closes it.
         pool: connections to the servers.
         books: the daemon's own logs; what models say goes there, too.
+        memory_bytes: of the machine that nobody uses now; 0 where that is unknown.
     """
 
     def __init__(
@@ -44,21 +46,29 @@ class Engine:
         prober: Prober,
         pool: Pool,
         books: Logbooks,
+        is_own: Callable[[Address], bool] = lambda _address: False,
+        memory_bytes: int = 0,
     ) -> None:
         self._reactor = reactor
         self._children = children
         self._prober = prober
         self._pool = pool
         self._books = books
+        self._is_own = is_own
         self.told: Callable[[str, str], None] = lambda _model, _state: None  # of each change of state
         self.model_books: dict[str, Logbook] = {}
         self.fleet = Fleet(self._server, self._changed)
         self.fleet.configure(config.models)
         self.metrics = Metrics(self.view, self.states, config.models)
-        self.dispatcher = Dispatcher(make_scheduler(config), self.fleet, reactor, self.metrics)
+        self.ceilings = Ceilings(config.limits, reactor, memory_bytes)
+        self.ceilings.told = self.metrics.limit_reached
+        self.dispatcher = Dispatcher(
+            make_scheduler(config), self.fleet, reactor, self.metrics, self.ceilings.waiting
+        )
 
     def reconfigure(self, config: Config) -> None:
         """Go on under another configuration: same queue, same places, same children where they fit."""
+        self.ceilings.configure(config.limits)
         self.dispatcher.drop_loads(config.models)
         self.fleet.configure(config.models)
         self.metrics.know(config.models)
@@ -98,7 +108,7 @@ class Engine:
         self.dispatcher.refuse_the_rest()
         await self.fleet.shutdown(grace)
 
-    def _server(self, model: ModelConfig, changed: Changed) -> ModelServer:
+    def _server(self, model: ModelConfig, changed: Changed, moved: Moved) -> ModelServer:
         book = self.model_books[model.id] = Logbook()
         book.subscribe(self._books.upstream.append)
         return ModelServer(
@@ -109,6 +119,8 @@ class Engine:
             logbook=book,
             changed=changed,
             may_expire=lambda name: not self.dispatcher.wanted(name),
+            moved=moved,
+            is_own=self._is_own,
         )
 
     def _changed(self, model: str, old: State, new: State) -> None:

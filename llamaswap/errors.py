@@ -75,6 +75,28 @@ class NoModel(Refusal):
         super().__init__("no model id could be identified")
 
 
+class LoopDetected(Refusal):
+    """The request has been here before: one of the peers leads back to us."""
+
+    status = 508
+
+    def __init__(self) -> None:
+        super().__init__("loop detected: this request has passed here before")
+
+
+class CodedRequest(Refusal):
+    """The body is compressed, so that nobody can see which model it names.
+
+    Args:
+        coding: its Content-Encoding, as it was sent.
+    """
+
+    status = 415
+
+    def __init__(self, coding: str) -> None:
+        super().__init__(f"a request body in {coding[:64]} cannot be read; send it uncompressed")
+
+
 class UnknownModel(Refusal):
     """The name is neither a model nor an alias."""
 
@@ -108,6 +130,48 @@ class TooManyRequests(Refusal):
 
     def __init__(self) -> None:
         super().__init__("Too many requests", retry_after=1)
+
+
+class QueueFull(Refusal):
+    """As many requests wait as may (`limits.waiting`)."""
+
+    status = 503
+    code = "queue_full"
+
+    def __init__(self) -> None:
+        super().__init__("the queue is full", retry_after=5)
+
+
+class TooManyReaders(Refusal):
+    """As many streams of events and logs are open as may (`limits.readers`)."""
+
+    status = 503
+    code = "too_many_readers"
+
+    def __init__(self) -> None:
+        super().__init__("too many readers of events and logs", retry_after=5)
+
+
+class BodyTooLarge(Refusal):
+    """The body of a request is larger than any may be (`limits.requestBody`)."""
+
+    status = 413
+    code = "request_too_large"
+    always_json = True  # it is found out before anybody looks at what the client accepts
+
+    def __init__(self) -> None:
+        super().__init__("request body too large")
+
+
+class BodiesFull(Refusal):
+    """The bodies of other requests take all the memory that bodies may (`limits.heldBodies`)."""
+
+    status = 503
+    code = "no_room_for_body"
+    always_json = True
+
+    def __init__(self) -> None:
+        super().__init__("no room for another request body now", retry_after=5)
 
 
 class LoadRefused(Refusal):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from random import Random
+from typing import Any
 
 from llamaswap.calls.catalog import Catalog
 from llamaswap.calls.profiles import ActiveProfile
@@ -27,6 +28,7 @@ from llamaswap.web.inflight import cancel_flight
 from llamaswap.web.keys import Keyring
 from llamaswap.web.logs import Logs
 from llamaswap.web.performance import show_performance
+from llamaswap.web.readers import Readers
 from llamaswap.web.routes import Endpoint
 from llamaswap.web.shortcut import Shortcut
 from llamaswap.web.site import Site
@@ -49,22 +51,26 @@ class Generation:
         self._around = around
         self._catalog = Catalog(config)
         self._profile = ActiveProfile(config.profiles)
-        self._peers = PeerUpstream(around.reactor, config.peers)
+        self._peers = PeerUpstream(
+            around.reactor, config.peers, mark=around.mark, high_water=config.limits.slow_client
+        )
         self._directory = make_directory(config, self._profile, engine.state)
         self._bulletin = Bulletin(self._board(), around.reactor)
-        self._events = Events(self._bulletin)
-        self._logs = Logs(around.books, engine.model_books, self._catalog)
+        readers = Readers(engine.ceilings.readers)
+        self._events = Events(self._bulletin, readers)
+        self._logs = Logs(around.books, engine.model_books, self._catalog, readers)
         inference = self._inference(pool)
         self._site = Site(
             keyring=Keyring(config.api_keys),
             inference=inference,
             desk=self._desk(self._endpoints(inference)),
-            access_log=AccessLog(around.reactor),
+            access_log=AccessLog(around.reactor, around.lines),
+            mark=around.mark,
         )
 
-    async def handle(self, exchange: Exchange) -> None:
-        """Answer one request."""
-        await self._site.handle(exchange)
+    def handle(self, exchange: Exchange) -> Coroutine[Any, Any, None]:
+        """Return what answers one request."""
+        return self._site.handle(exchange)
 
     def state_changed(self, model: str, state: str) -> None:
         """The process of a model has come into this state."""
@@ -110,7 +116,7 @@ class Generation:
             directory=self._directory,
             dispatcher=engine.dispatcher,
             server_of=engine.fleet.get,
-            upstream=LocalUpstream(pool),
+            upstream=LocalUpstream(pool, high_water=self._config.limits.slow_client),
             peers=self._peers,
             guests=guests,
             metrics=engine.metrics,

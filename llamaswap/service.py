@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort
@@ -17,12 +20,15 @@ from typing_extensions import override
 from llamaswap.activity.journal import Journal
 from llamaswap.activity.store import ActivityStore, StoreUnusable
 from llamaswap.config.model import Config, SchedulerName
+from llamaswap.doors import USUAL_DESCRIPTORS, Doors, room_for
+from llamaswap.ending import Ending
 from llamaswap.engine import Engine
 from llamaswap.generation import Generation
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.server import ServerFactory
+from llamaswap.inherited import find, here, is_inherited, listen_on
 from llamaswap.listening import shown_place
+from llamaswap.loops import leads_here, loops_of
 from llamaswap.metering.captures import MIB, Captures
 from llamaswap.preload import Preloads
 from llamaswap.processes.probing import make_prober
@@ -31,6 +37,7 @@ from llamaswap.supervision import Supervisor
 from llamaswap.surroundings import DaemonReactor, Surroundings
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks, LogLines
+from llamaswap.telemetry.memory import available_bytes
 from llamaswap.telemetry.resources import Resources
 from llamaswap.telemetry.sampler import Sample, Sampler
 from llamaswap.telemetry.sensing import make_hardware, make_sampler
@@ -39,7 +46,11 @@ STOP_BUDGET = 30.0
 """Seconds that a stop may take: first for the running jobs, what is left for the children."""
 
 LEAST_CHILD_GRACE = 2.0
-"""Seconds a child gets to end by itself even when the jobs used the budget up."""
+"""Seconds a child gets to end by itself even when the jobs used the budget up, or somebody is in a hurry."""
+
+LAST_WORDS = 0.25
+"""Seconds for those who are connected but have not said what they want, where nobody else is to be turned
+away by a stop."""
 
 
 class CannotStart(Exception):
@@ -55,6 +66,7 @@ class LlamaSwapService(Service):
         reactor: everything happens here; its clock should be monotonic.
         environ: what children inherit, and where systemd's socket is named.
         wall: unix seconds, for rows and pages.
+        descriptors: how many this process may have open.
     """
 
     _log = Logger()
@@ -67,13 +79,14 @@ class LlamaSwapService(Service):
         reactor: DaemonReactor,
         environ: Mapping[str, str],
         wall: Callable[[], float],
+        descriptors: int = USUAL_DESCRIPTORS,
     ) -> None:
         self._config = config
         self._listen = listen
         self._reactor = reactor
-        self._supervisor = Supervisor(environ)
+        self._supervisor = Supervisor(environ, reactor)
         self.books = Logbooks(config.log_to_stdout)
-        self._lines = LogLines(self.books.proxy, config.log_level, config.log_time_format)
+        self.lines = LogLines(self.books.proxy, config.log_level, config.log_time_format)
         self._children = make_children(reactor, environ)
         self._pool = Pool(reactor)
         self._around = Surroundings(
@@ -85,6 +98,8 @@ class LlamaSwapService(Service):
             hardware=make_hardware(reactor, wall),
             sampler=None if config.performance.disabled else self._make_sampler(config, wall),
             wall=wall,
+            lines=self.lines,
+            mark=b"llamaswap-" + secrets.token_hex(4).encode(),
         )
         self.engine = Engine(
             config,
@@ -93,12 +108,15 @@ class LlamaSwapService(Service):
             prober=make_prober(reactor),
             pool=self._pool,
             books=self.books,
+            is_own=lambda address: leads_here(address, self.addresses()),
+            memory_bytes=available_bytes(Path("/")),
         )
         if self._around.sampler is not None:
             self.engine.metrics.watch(Resources(self._latest_sample))
         self._generation = self._make_generation()
         self._preloads = Preloads(self.engine.dispatcher, reactor)
-        self._site = ServerFactory(self._handle, reactor)
+        self._ending = Ending(self.engine, reactor, budget=STOP_BUDGET, grace=LEAST_CHILD_GRACE)
+        self._site = Doors(self._handle, reactor, most=room_for(descriptors), ceilings=self.engine.ceilings)
         self._ports: list[IListeningPort] = []
         self._closing: list[Deferred[None]] = []  # journals of stores that a reload has replaced
 
@@ -109,7 +127,7 @@ class LlamaSwapService(Service):
         Raises:
             CannotStart: the store cannot be used, or an address is taken; nothing is left open then.
         """
-        globalLogPublisher.addObserver(self._lines)
+        globalLogPublisher.addObserver(self.lines)
         try:
             self._open()
         except CannotStart:
@@ -117,7 +135,7 @@ class LlamaSwapService(Service):
             raise
         # Behind the ports: a daemon whose address is taken must not load anything.  No request can be
         # quicker, since none is read before this turn of the reactor is over.
-        self._preloads.begin(self._config.preload)
+        self._preload(self._config.preload)
         super().startService()  # type: ignore[no-untyped-call]  # Twisted's Service is untyped
         self._around.hardware.start()
         if self._around.sampler is not None:
@@ -126,13 +144,26 @@ class LlamaSwapService(Service):
         places = self._places()
         self._log.info("service.started listening={places}", places=places)
         # In the reactor's first turn: before that, a signal to stop would find nobody to heed it.
-        self._reactor.callLater(0, self._supervisor.ready, f"listening on {places}")
+        self._reactor.callLater(0, self._tell_ready, places)
 
     @override
     def stopService(self) -> Deferred[None]:
         """Refuse who waits, let the running jobs end, stop the children, keep every row."""
         super().stopService()  # type: ignore[no-untyped-call]  # Twisted's Service is untyped
         return Deferred.fromCoroutine(self._stop())
+
+    def hurry(self) -> None:
+        """Cut what runs, and give the children little time: whoever stops us does not want to wait.
+
+        For a stop that is under way or about to begin; again, to give them none.
+        """
+        self._supervisor.status("stopping at once")
+        self._ending.hurry()
+
+    def kept(self, why: str) -> None:
+        """Tell the service manager that a reload changed nothing, for this reason (one line)."""
+        self._supervisor.reloading()
+        self._supervisor.ready(f"kept the configuration: {why}; listening on {self._places()}")
 
     def addresses(self) -> Sequence[object]:
         """Return where it listens, as Twisted addresses; a port that was asked for as 0 is known here."""
@@ -154,13 +185,13 @@ class LlamaSwapService(Service):
         Raises:
             CannotStart: the new store cannot be used; nothing has changed then.
         """
-        self._supervisor.reloading(self._reactor.seconds())
+        self._supervisor.reloading()
         status = "kept the configuration: the new one cannot be used"
         try:
             self._take_over(config)
-            status = f"reloaded; listening on {self._places()}"
+            status = "reloaded"
         finally:
-            self._supervisor.ready(status)
+            self._supervisor.ready(f"{status}; listening on {self._places()}")
 
     def _take_over(self, config: Config) -> None:
         old_config, old_generation = self._config, self._generation
@@ -170,13 +201,17 @@ class LlamaSwapService(Service):
         if config.performance != old_config.performance and self._around.sampler is not None:
             self._change_sampler(self._around.sampler, config)
         self._config = config
-        self._lines.set_style(config.log_level, config.log_time_format)
+        self.lines.set_style(config.log_level, config.log_time_format)
         self.engine.reconfigure(config)
+        self._site.take_up()
         self._generation = self._make_generation()
         old_generation.end()
-        self._preloads.begin([model for model in config.preload if model not in old_config.preload])
+        self._preload([model for model in config.preload if model not in old_config.preload])
         self._tell_settings()
         self._log.info("service.reloaded models={models}", models=len(config.models))
+
+    def _preload(self, models: Sequence[str]) -> None:
+        self._preloads.begin(models, in_turn=self._config.scheduler.use is SchedulerName.FIFO)
 
     def _change_store(self, config: Config) -> None:
         journal, old_journal = self._make_journal(config), self._around.journal
@@ -200,22 +235,30 @@ class LlamaSwapService(Service):
     def _places(self) -> str:
         return ", ".join(shown_place(port.getHost()) for port in self._ports)
 
-    async def _handle(self, exchange: Exchange) -> None:
-        await self._generation.handle(exchange)
+    def _handle(self, exchange: Exchange) -> Coroutine[Any, Any, None]:
+        return self._generation.handle(exchange)
+
+    def _tell_ready(self, places: str) -> None:
+        self._supervisor.ready(f"listening on {places}")
+        self._supervisor.begin_signs_of_life()
 
     async def _stop(self) -> None:
         began = self._reactor.seconds()
-        self._supervisor.stopping()
+        self._ending.begin()
+        jobs = len(self.engine.view().jobs)
+        self._supervisor.stopping(f"waiting for {jobs} running job{'' if jobs == 1 else 's'}")
         self._log.info("service.stopping")
         self.engine.dispatcher.close()
         self._generation.end_streams()
+        self._site.guard(())
         await DeferredList([Deferred.fromCoroutine(_close(port)) for port in self._ports])
+        await self._hear_last_words()
         self._site.close_idle()
-        await self._jobs_end(STOP_BUDGET)
-        left = STOP_BUDGET - (self._reactor.seconds() - began)
+        await self._ending.jobs()
+        self._supervisor.status("waiting for the models' servers to end")
         self._generation.end()
         self._preloads.end()
-        await self.engine.end(max(left, LEAST_CHILD_GRACE))
+        await self._ending.servers()
         self._site.abort_all()
         # A cut connection tells its handler in the next turn; the handler leaves a row.
         await deferLater(self._reactor, 0)
@@ -225,20 +268,15 @@ class LlamaSwapService(Service):
         await self._children.close()
         for closing in (*self._closing, self._around.journal.close()):
             await closing
+        self._supervisor.end_signs_of_life()
         self._log.info("service.stopped seconds={seconds:.1f}", seconds=self._reactor.seconds() - began)
-        globalLogPublisher.removeObserver(self._lines)
+        globalLogPublisher.removeObserver(self.lines)
 
-    async def _jobs_end(self, patience: float) -> None:
-        """Wait for the running jobs, but not longer than `patience` seconds."""
-        idle = self.engine.when_idle()
-        hurry = self._reactor.callLater(patience, idle.cancel)
-        try:
-            await idle
-        except CancelledError:
-            self._log.warn("service.jobs_cut after={patience}s", patience=patience)
-        finally:
-            if hurry.active():
-                hurry.cancel()
+    async def _hear_last_words(self) -> None:
+        """Let who was accepted a moment ago ask: where a socket stays open, nobody is to be cut off."""
+        self._site.closing = True
+        if self._site.connections and not self._ending.in_a_hurry and any(map(is_inherited, self._listen)):
+            await deferLater(self._reactor, LAST_WORDS)
 
     def _make_generation(self) -> Generation:
         generation = Generation(self._config, self.engine, self._pool, self._around)
@@ -260,6 +298,7 @@ class LlamaSwapService(Service):
         _start(self._around.journal)
         for description in self._listen:
             self._ports.append(self._open_port(description))
+        self._site.guard(self._ports)
 
     def _give_up(self) -> None:
         """Undo what a start has begun that failed."""
@@ -267,13 +306,15 @@ class LlamaSwapService(Service):
             port.stopListening()
         self._ports.clear()
         self._around.journal.close()
-        globalLogPublisher.removeObserver(self._lines)
+        globalLogPublisher.removeObserver(self.lines)
 
     def _open_port(self, description: str) -> IListeningPort:
         """Listen on one endpoint; TCP, UNIX and inherited sockets are there at once or fail at once."""
         listening: list[IListeningPort] = []
         failures: list[Exception] = []
         try:
+            if is_inherited(description):
+                return listen_on(find(description, here()), self._reactor, self._site)
             endpoint = serverFromString(self._reactor, description)
         except (ValueError, TypeError, LookupError, OSError) as error:
             raise CannotStart(f"cannot listen on {description}: {error}") from error
@@ -290,6 +331,8 @@ class LlamaSwapService(Service):
         """Say once what the configuration means: its warnings, and the two knobs in seconds."""
         for warning in self._config.warnings:
             self._log.warn("config.warning {warning}", warning=warning)
+        for path, proxy in loops_of(self._config, self.addresses()):
+            self._log.error("config.led_back path={path} proxy={proxy}", path=path, proxy=proxy)
         serial = self._config.scheduler.serial
         if self._config.scheduler.use is SchedulerName.SERIAL:
             self._log.info(

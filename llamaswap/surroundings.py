@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from llamaswap.activity.journal import Journal, JournalReactor
 from llamaswap.http1.client import ClientReactor
+from llamaswap.inherited import SocketReactor
 from llamaswap.metering.captures import Captures
 from llamaswap.processes.probing import ProbeReactor
 from llamaswap.processes.spawning import ChildReactor
 from llamaswap.telemetry.hardware import Hardware
 from llamaswap.telemetry.inflight import InFlight
-from llamaswap.telemetry.loglines import Logbooks
+from llamaswap.telemetry.loglines import Logbooks, LogLines
 from llamaswap.telemetry.sampler import Sampler
 from llamaswap.telemetry.sensing import SensingReactor
 
 
-class DaemonReactor(ChildReactor, ProbeReactor, ClientReactor, JournalReactor, SensingReactor):
+class DaemonReactor(ChildReactor, ProbeReactor, ClientReactor, JournalReactor, SensingReactor, SocketReactor):
     """What it takes to run the whole daemon."""
 
 
@@ -33,3 +34,5 @@ class Surroundings:
     hardware: Hardware
     sampler: Sampler | None  # None where the monitor was switched off at the start
     wall: Callable[[], float]  # unix seconds
+    mark: bytes = b"llamaswap"  # this daemon's name in Via; another's must differ
+    lines: LogLines | None = None  # takes the access log's lines; None: Twisted's log does

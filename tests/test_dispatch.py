@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from twisted.internet.defer import Deferred
 
 from llamaswap.config.model import GroupConfig, SchedulerName, SerialSettings
-from llamaswap.errors import LoadRefused, ModelFailing, ModelUnloaded, NotReady, ShuttingDown, TooManyRequests
+from llamaswap.errors import (
+    LoadRefused,
+    ModelFailing,
+    ModelUnloaded,
+    NotReady,
+    QueueFull,
+    ShuttingDown,
+    TooManyRequests,
+)
 from llamaswap.processes.lifecycle import State
+from llamaswap.scheduling.registry import make_scheduler
 from llamaswap.scheduling.vocabulary import Band
 from support.dispatch_rig import Caller, DispatchRig, nothing_goes_wrong
 from support.processes_fakes import Outcome, a_model
@@ -654,3 +665,73 @@ def test_what_is_wanted_is_what_somebody_waits_for_loads_or_runs(use: SchedulerN
 def unload(rig: DispatchRig, *models: str) -> Deferred[None]:
     """Ask for an unload."""
     return Deferred.fromCoroutine(rig.dispatcher.unload(frozenset(models)))
+
+
+@pytest.mark.parametrize("use", list(SchedulerName))
+def test_a_newcomer_that_would_have_to_wait_is_refused_when_as_many_wait_as_may(use: SchedulerName) -> None:
+    rig = DispatchRig("a", "b", use=use)
+    rig.warm("a")
+    running = rig.call("a")
+    rig.allow_waiting(2)
+    waiting = [rig.call("b") for _ in range(2)]
+    places: list[Callable[[], int | None]] = []
+
+    refused = rig.call("b", 100, queued=places.append)
+
+    assert isinstance(refused.refusal, QueueFull)
+    assert (refused.refusal.status, refused.refusal.retry_after) == (503, 5)
+    assert rig.reached == ["waiting"]
+    assert places == []
+    assert all(caller.waiting for caller in waiting)
+
+    waiting[0].leave()
+    last = rig.call("b")
+    assert last.waiting
+    running.finish()
+    rig.goes("a")
+    rig.becomes_ready("b")
+    waiting[1].finish()
+    assert last.serving or last.done
+
+
+def test_who_need_not_wait_is_served_however_many_wait() -> None:
+    apart = [
+        GroupConfig(id="x", members=("a",), exclusive=False),
+        GroupConfig(id="y", members=("b",), exclusive=False),
+    ]
+    rig = DispatchRig("a", "b", use=SchedulerName.FIFO, groups=apart)
+    rig.warm("a")
+    rig.allow_waiting(1)
+    rig.call("b")
+    rig.call("b")
+
+    assert rig.call("a").serving
+    assert rig.reached == []
+
+
+def test_a_refused_newcomer_takes_no_place_of_its_model() -> None:
+    rig = DispatchRig(a_model(id="a", concurrency_limit=2))
+    rig.warm("a")
+    running = rig.call("a")
+    rig.allow_waiting(0)
+
+    assert isinstance(rig.call("a").refusal, QueueFull)
+    assert isinstance(rig.call("a").refusal, QueueFull)  # not TooManyRequests
+
+    running.finish()
+    assert rig.call("a").serving
+
+
+def test_those_who_wait_keep_their_places_when_a_reload_allows_fewer() -> None:
+    rig = DispatchRig("a")
+    rig.warm("a")
+    running = rig.call("a")
+    waiting = [rig.call("a") for _ in range(3)]
+
+    rig.allow_waiting(1)
+    rig.dispatcher.reconfigure(make_scheduler(rig.config))
+
+    assert all(caller.waiting for caller in waiting)
+    assert isinstance(rig.call("a").refusal, QueueFull)
+    running.finish()
+    assert waiting[0].serving

@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from llamaswap.activity.journal import MOST_WAITING
-from llamaswap.config.model import SerialSettings
+from llamaswap.activity.backlog import MOST_WAITING
+from llamaswap.ceilings import HELD_SHARE, LEAST_HELD
+from llamaswap.config.model import LimitsConfig, SerialSettings
 from llamaswap.http1.connection import Limits
 from llamaswap.http1.relay import HIGH_WATER_BYTES
 from llamaswap.http1.upstream import MAX_HEAD_BYTES
@@ -127,9 +128,15 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert told["body of a request"] == [limits.body_bytes]
     assert told["time without a byte of a body"] == [limits.body_seconds]
     assert told["idle connection"] == [limits.idle_seconds]
+    assert told["bodies of all requests together"] == [LEAST_HELD]
+    assert "a quarter" in " ".join(row["limit"] for row in table)
+    assert HELD_SHARE == 4
     assert told["head of an upstream's response"] == [MAX_HEAD_BYTES]
     assert told["answer held for a client that reads slowly"] == [HIGH_WATER_BYTES]
     assert told["messages for a reader of `/api/events"] == [MOST_MESSAGES, MOST_BYTES]
+    assert told["requests that wait"] == [LimitsConfig().waiting]
+    assert told["readers of `/api/events` and `/logs/stream"] == [LimitsConfig().readers]
+    assert (LimitsConfig().request_body, LimitsConfig().slow_client) == (limits.body_bytes, HIGH_WATER_BYTES)
     assert told["log kept in memory"] == [HISTORY_BYTES]
     assert told["rows that wait for a failing disk"] == [MOST_WAITING]
     assert told["answer that is metered"] == [LARGEST_BODY, LONGEST_LINE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from llamaswap.config.model import LimitsConfig
 from support.dispatch_rig import nothing_goes_wrong
 from support.web_daemon import WebDaemon
 
@@ -109,3 +110,20 @@ def test_a_ticket_keeps_its_place_through_a_change_and_one_without_a_model_is_re
     upstream.answers()
     assert kept.status == 200
     assert daemon.engine.states() == {"a": "ready"}
+
+
+def test_the_limits_of_a_new_configuration_hold_from_then_on_and_refusals_are_counted() -> None:
+    daemon = WebDaemon(limits=LimitsConfig(waiting=1))
+    daemon.warm()
+    daemon.chat()
+    waiting, refused = daemon.chat(), daemon.chat()
+    assert waiting.waits
+    assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+    assert refused.json["error"]["code"] == "queue_full"
+
+    daemon.engine.reconfigure(replace(daemon.config, limits=LimitsConfig(waiting=2)))
+
+    assert daemon.chat().waits
+    assert daemon.chat().message == "the queue is full"
+    assert daemon.metric('llamaswap_limits_reached_total{limit="waiting"}') == 2
+    assert [(row.resp_status_code, row.error_msg) for row in daemon.rows] == [(503, "the queue is full")] * 2

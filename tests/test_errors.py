@@ -8,6 +8,8 @@ import pytest
 
 from llamaswap.errors import (
     BadRequest,
+    BodiesFull,
+    BodyTooLarge,
     LoadRefused,
     ModelFailing,
     ModelNotFound,
@@ -15,8 +17,10 @@ from llamaswap.errors import (
     NoModel,
     NotLoaded,
     NotReady,
+    QueueFull,
     Refusal,
     ShuttingDown,
+    TooManyReaders,
     TooManyRequests,
     UnknownModel,
     UpstreamUnreachable,
@@ -40,6 +44,10 @@ EVERY_REFUSAL: list[tuple[Refusal, int, str]] = [
     ),
     (ModelFailing("A", "exited", (), 5), 503, "model A keeps failing to load: exited"),
     (ModelUnloaded(), 500, "unspecific error: group: model unloaded"),
+    (QueueFull(), 503, "the queue is full"),
+    (TooManyReaders(), 503, "too many readers of events and logs"),
+    (BodyTooLarge(), 413, "request body too large"),
+    (BodiesFull(), 503, "no room for another request body now"),
     (ShuttingDown(), 503, "llamaswap is shutting down"),
     (NotReady("A"), 503, "[A] process is not ready"),
     (UpstreamUnreachable("connection refused"), 502, "connection refused"),
@@ -151,3 +159,23 @@ def test_words_of_any_language_reach_the_client() -> None:
 
     assert json.loads(render(refusal).body)["error"]["message"] == refusal.message
     assert render(refusal, "text/plain").body.decode() == f"llama-swap: {refusal.message}"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code"),
+    [
+        (QueueFull(), "queue_full"),
+        (TooManyReaders(), "too_many_readers"),
+        (BodiesFull(), "no_room_for_body"),
+    ],
+)
+def test_what_is_full_now_may_be_asked_again_in_a_moment_and_says_what_it_was(
+    refusal: Refusal, code: str
+) -> None:
+    assert refusal.headers() == ((b"Retry-After", b"5"),)
+    assert json.loads(envelope(refusal))["error"]["code"] == code
+
+
+def test_a_body_that_is_too_large_is_not_told_to_come_again() -> None:
+    assert BodyTooLarge().headers() == ()
+    assert json.loads(envelope(BodyTooLarge()))["error"]["code"] == "request_too_large"

@@ -29,8 +29,8 @@ NOT_OF_A_MODULE = {
 }
 """Test files that belong to no single module, each with what it is about."""
 
-ELSEWHERE = {"integration", "conformance", "support"}
-"""Folders that mirror no package: whole daemons, recorded facts, and helpers."""
+ELSEWHERE = {"bench", "field", "integration", "conformance", "security", "support"}
+"""Folders that mirror no package of ours: whole daemons, recorded facts, measuring, and helpers."""
 
 
 def modules() -> list[str]:

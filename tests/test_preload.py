@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.internet.error import ConnectionRefusedError as Refused
 
+from llamaswap.greeting import GREETING_SECONDS
 from support.dispatch_rig import nothing_goes_wrong
 from support.web_daemon import WebDaemon
 from support.web_talk import Upstream
@@ -14,6 +15,15 @@ PRELOADED = """
     models:
       a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}
       b: {cmd: serve b, proxy: "http://127.0.0.1:9002/pre"}
+"""
+
+SIDE_BY_SIDE = """
+    groups: {all: {swap: false, members: [a, b, c]}}
+    hooks: {on_startup: {preload: [b, a, c]}}
+    models:
+      a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}
+      b: {cmd: serve b, proxy: "http://127.0.0.1:9002"}
+      c: {cmd: serve c, proxy: "http://127.0.0.1:9003"}
 """
 
 
@@ -121,3 +131,36 @@ def test_a_stop_ends_preloads_without_a_word() -> None:
 
     assert ended.called
     assert daemon.running == []
+
+
+def test_case_023_where_jobs_run_side_by_side_each_preload_waits_for_the_one_before_it() -> None:
+    daemon = WebDaemon(SIDE_BY_SIDE)
+    with nothing_goes_wrong():
+        daemon.preloads.begin(daemon.config.preload, in_turn=True)
+        assert daemon.running == ["b"]
+
+        greeted(daemon).answers(b"hello")
+        assert daemon.running == ["b", "a"]
+        daemon.child.exits(1)
+        assert daemon.running == ["b", "c"]
+        daemon.preloads.end()
+
+
+def test_a_model_that_takes_no_connection_does_not_keep_the_others_from_being_loaded() -> None:
+    with nothing_goes_wrong():
+        daemon = WebDaemon(SIDE_BY_SIDE)
+        daemon.preloads.begin(["b", "a"], in_turn=True)
+        daemon.ready()
+        daemon.reactor.advance(GREETING_SECONDS)
+        daemon.ready()
+        assert daemon.running == ["b", "a"]
+
+
+def test_a_stop_while_a_greeting_connects_is_no_failure() -> None:
+    with nothing_goes_wrong():
+        daemon = WebDaemon(SIDE_BY_SIDE)
+        daemon.preloads.begin(["b", "a"], in_turn=True)
+        daemon.ready()
+        daemon.preloads.end()
+        assert daemon.running == ["b"]
+        assert daemon.engine.when_idle().called

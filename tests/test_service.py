@@ -6,6 +6,7 @@ import json
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_a_taken_port_is_one_line_and_nothing_is_loaded_or_left_open(rigs: Rigs)
     assert "\n" not in str(why.value)
     assert rig.children.started == []
     assert [port.open for port in rig.reactor.ports] == [False]
-    assert rig.service._lines not in globalLogPublisher._observers
+    assert rig.service.lines not in globalLogPublisher._observers
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_an_idle_service_stops_at_once_and_leaves_nothing(rigs: Rigs) -> None:
     assert [port.open for port in rig.reactor.ports] == [False]
     assert end.is_closed()
     assert rig.children.closed
-    assert rig.service._lines not in globalLogPublisher._observers
+    assert rig.service.lines not in globalLogPublisher._observers
     assert rig.reactor.seconds() == 0.0
 
 
@@ -238,6 +239,66 @@ def test_children_get_what_the_jobs_left_of_the_budget(rigs: Rigs) -> None:
     assert rig.children.latest.signals == ["TERM"]
     rig.reactor.advance(0.1)
     assert rig.children.latest.signals == ["TERM", "KILL"]
+
+
+def test_whoever_is_in_a_hurry_cuts_the_running_job_whose_row_is_kept(rigs: Rigs) -> None:
+    rig = rigs(threads=False)
+    upstream = warmed(rig)
+    running = rig.chat()
+    upstream.begins(b"data: 1\n\n")
+    stopped = rig.stop()
+
+    rig.service.hurry()
+    assert rig.children.latest.signals == ["TERM"]
+    rig.children.latest.exits()
+    rig.reactor.advance(0)
+
+    assert stopped.called
+    assert running.end.is_aborted()
+    assert len(rig.rows) == 2
+    assert rig.reactor.seconds() < 1.0
+
+
+def test_the_service_manager_is_told_of_a_reload_that_changed_nothing(rigs: Rigs, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(5.0)
+        rig = rigs(environ={"NOTIFY_SOCKET": str(tmp_path / "notify")})
+
+        rig.service.kept("the new one has mistakes")
+
+        assert manager.recv(4096).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+        assert manager.recv(4096).startswith(
+            b"READY=1\nSTATUS=kept the configuration: the new one has mistakes;"
+        )
+
+
+def heard(manager: socket.socket) -> list[bytes]:
+    """What waits there to be read."""
+    found: list[bytes] = []
+    with suppress(BlockingIOError):
+        while True:
+            found.append(manager.recv(4096))
+    return found
+
+
+def test_signs_of_life_last_as_long_as_the_service(rigs: Rigs, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(5.0)
+        rig = rigs(environ={"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "60000000"})
+
+        rig.start()
+        rig.reactor.advance(0)
+        assert manager.recv(4096).startswith(b"READY=1\n")
+        assert manager.recv(4096) == b"WATCHDOG=1"
+        rig.reactor.advance(30.0)
+        assert manager.recv(4096) == b"WATCHDOG=1"
+        rig.finish_stopping()
+
+        rig.reactor.advance(60.0)
+        manager.setblocking(False)
+        assert b"WATCHDOG=1" not in heard(manager)
 
 
 def test_a_job_whose_load_fails_during_the_stop_does_not_hold_it_up(rigs: Rigs) -> None:

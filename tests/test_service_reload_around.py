@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from twisted.logger import Logger
 
+from llamaswap.activity.journal import GATHER
 from llamaswap.service import CannotStart
 from support.daemon_reloads import BOTH, Rigs, fleet, started_rigs
 from support.telemetry_machine import Machine
@@ -35,6 +36,19 @@ def test_keys_of_the_new_configuration_count_for_the_next_request_of_an_open_con
 
     assert asked.end.take().startswith(b"HTTP/1.1 401 ")
     assert rig.ask("GET /v1/models", "Authorization: Bearer secret\r\n").status == 200
+
+
+def test_limits_of_the_new_configuration_count_for_the_next_request_of_an_open_connection(rigs: Rigs) -> None:
+    rig = rigs()
+    asked = rig.ask("GET /v1/models")
+    assert asked.status == 200
+
+    rig.reload(fleet(a="serve a", more="limits: {requestBody: 10, readers: 1}"))
+    asked.end.take()
+    asked.end.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n")
+
+    assert asked.end.take().startswith(b"HTTP/1.1 413 ")
+    assert [rig.ask("GET /api/events").status for _ in range(2)] == [200, 503]
 
 
 def test_event_and_log_streams_end_properly(rigs: Rigs) -> None:
@@ -237,6 +251,7 @@ def test_a_request_that_outlives_the_change_of_the_store_leaves_its_row_in_the_n
 def test_a_capture_is_not_taken_for_that_of_another_stores_row(rigs: Rigs, tmp_path: Path) -> None:
     rig = rigs(kept_in(tmp_path / "one.db", a="serve a"), threads=True)
     rig.warm("a")
+    rig.reactor.advance(GATHER)
     rig.reactor.listen_until(lambda: rig.ask("GET /api/captures/1").status == 200)
 
     rig.reload(kept_in(tmp_path / "two.db", a="serve a"))

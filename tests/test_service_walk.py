@@ -1,224 +1,241 @@
-"""Whatever clients, children and operators do, and however often the configuration changes meanwhile."""
+"""The whole machine, in any order of events: what has to hold holds after each of them.
+
+Clients, models' servers, children, operators and both clocks do what they like; the daemon is whole, but
+for its sockets and processes.  With `LLAMASWAP_SOAK=1` many more walks are made.
+"""
 
 from __future__ import annotations
 
-import json
-from contextlib import ExitStack
+import gc
+import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from twisted.internet.error import ConnectionRefusedError as Refused
 from typing_extensions import override
 
-from support.daemon import ServiceRig
-from support.dispatch_rig import nothing_goes_wrong
-from support.web_talk import Talk, Upstream
+from support.machine import House
+from support.machine_parts import MODELS, Line, Plan, Saying, faults_of
+from support.machine_truth import TRUTHS
 
-MODELS = {
-    "a": "proxy: 'http://127.0.0.1:9001', ttl: 4, sendLoadingState: true",
-    "b": "proxy: 'http://127.0.0.1:9002', concurrencyLimit: 2",
-    "c": "proxy: 'http://127.0.0.1:9003', compat: {drainOnDisconnect: true}",
-}
-SCHEDULERS = ("serial", "fifo")
-GROUPS = ("", "groups: {side: {swap: false, members: [%s]}}\n")
+SAYINGS: tuple[Saying, ...] = ("whole", "begun", "ended", "nonsense", "dead")
+MOMENTS = (0.01, 0.5, 3.0, 11.0, 700.0)  # seconds
 
 some_model = st.sampled_from(["a", "b", "c", "any", "ghost"])
 some_place = st.integers(min_value=0, max_value=20)
 fleets = st.dictionaries(st.sampled_from(sorted(MODELS)), st.integers(1, 2), min_size=1)
-"""Models, and in which version each of them is configured."""
+plans = st.builds(
+    Plan,
+    models=fleets,
+    scheduler=st.sampled_from(["serial", "fifo"]),
+    together=st.booleans(),
+    preload=st.sampled_from([False, False, False, True]),
+)
 
 
-def configuration(models: dict[str, int], scheduler: str, groups: str) -> str:
-    """These models under this scheduler."""
-    names = ", ".join(sorted(models))
-    lines = "".join(
-        f"  {name}: {{cmd: serve {name} v{version}, {MODELS[name]}}}\n" for name, version in models.items()
-    )
-    return (
-        f"routing: {{scheduler: {{use: {scheduler}}}}}\n"
-        f"selectors: {{any: {{strategy: warm, targets: [{names}]}}}}\n"
-        f"{groups % names if groups else ''}models:\n{lines}"
-    )
+@pytest.fixture(autouse=True, scope="module")
+def little_to_look_through() -> Iterator[None]:
+    """Each walk looks for garbage twice; what was imported before is none."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Walk(RuleBasedStateMachine):
     """One service in a busy place with a busy operator."""
 
-    @initialize(models=fleets, scheduler=st.sampled_from(SCHEDULERS), groups=st.sampled_from(GROUPS))
-    def begin(self, models: dict[str, int], scheduler: str, groups: str) -> None:
+    failed = False  # whether what has to hold does not: nobody needs to know how that ends
+
+    @initialize(plan=plans)
+    def begin(self, plan: Plan) -> None:
         """Nobody is there yet."""
-        self.patch = pytest.MonkeyPatch()
-        self.rig = ServiceRig(self.patch, configuration(models, scheduler, groups), threads=False)
-        self.rig.start()
-        self.models = models
-        self.clients: list[Talk] = []
-        self.gone: set[int] = set()  # places of clients that left
-        self.upstreams: list[Upstream] = []
-        self.rows_due = 0
-        self.watch = ExitStack()
-        self.watch.enter_context(nothing_goes_wrong())
+        self.house = House(plan)
 
-    @rule(models=fleets, scheduler=st.sampled_from(SCHEDULERS), groups=st.sampled_from(GROUPS))
-    def reload(self, models: dict[str, int], scheduler: str, groups: str) -> None:
-        """The operator has changed something."""
-        self.rig.reload(configuration(models, scheduler, groups))
-        self.models = models
+    # --- clients ---
 
-    @rule(model=some_model, priority=st.sampled_from(["batch", "interactive", "7"]), stream=st.booleans())
+    @rule(
+        model=some_model,
+        priority=st.sampled_from(["", "batch", "interactive", "7", "nonsense"]),
+        stream=st.booleans(),
+    )
     def chat(self, model: str, priority: str, stream: bool) -> None:
         """A client wants a model to work."""
-        header = f"X-LlamaSwap-Priority: {priority}\r\n"
-        body = {"model": model, "stream": stream}
-        self.clients.append(self.rig.post("/v1/chat/completions", body, more=header))
-        self.rows_due += 1
+        self.house.chats(model, priority, stream=stream)
+
+    @rule(models=st.lists(some_model, min_size=2, max_size=6))
+    def crowd(self, models: list[str]) -> None:
+        """Several come at once."""
+        for model in models:
+            self.house.chats(model)
+
+    @rule(model=some_model)
+    def begin_to_send(self, model: str) -> None:
+        """A request comes, but for its last byte."""
+        self.house.begins_to_send(model)
+
+    @rule()
+    def send_the_rest(self) -> None:
+        """The last bytes come."""
+        for guest in self.house.guests:
+            self.house.sends_the_rest(guest)
 
     @rule(model=some_model)
     def look(self, model: str) -> None:
         """A client only looks at a page of a model."""
-        self.clients.append(self.rig.ask(f"GET /upstream/{model}/slots"))
+        self.house.looks(f"GET /upstream/{model}/slots")
 
-    @rule(place=some_place)
-    def leave(self, place: int) -> None:
+    @rule(place=some_place, rudely=st.booleans())
+    def leave(self, place: int, rudely: bool) -> None:
         """A client hangs up, answered or not."""
-        if self.clients:
-            place %= len(self.clients)
-            self.gone.add(place)
-            self.clients[place].leaves()
+        staying = [guest for guest in self.house.guests if not guest.left]
+        if staying:
+            self.house.leaves(staying[-1 - place % len(staying)], rudely=rudely)
+
+    @rule()
+    def all_leave(self) -> None:
+        """Everybody hangs up."""
+        for guest in self.house.guests:
+            if not guest.left:
+                self.house.leaves(guest)
+
+    # --- models' servers ---
+
+    @precondition(lambda self: self.house.wanted_lines())
+    @rule(refused=st.booleans())
+    def connect(self, refused: bool) -> None:
+        """A model's server takes the connection that it is asked for, or does not."""
+        self.house.connects(refused=refused)
+
+    @precondition(lambda self: self.house.asked())
+    @rule(place=some_place, what=st.sampled_from(SAYINGS))
+    def answer(self, place: int, what: Saying) -> None:
+        """A model's server says something."""
+        asked: list[Line] = self.house.asked()
+        self.house.says(asked[place % len(asked)], what)
+
+    @rule(status=st.sampled_from([200, 200, 503, None]))
+    def health(self, status: int | None) -> None:
+        """The children that start are ready, or not yet."""
+        self.house.health(status)
+
+    # --- children ---
+
+    @rule()
+    def stopped_ones_end(self) -> None:
+        """Children that were told to end do so."""
+        self.house.stopped_ones_end()
+
+    @precondition(lambda self: self.house.rig.children.alive)
+    @rule(place=some_place)
+    def become_deaf(self, place: int) -> None:
+        """A child heeds no polite signal any more."""
+        alive = self.house.rig.children.alive
+        self.house.deaf.add(alive[place % len(alive)])
+
+    @precondition(lambda self: self.house.rig.children.alive)
+    @rule(place=some_place, code=st.integers(0, 1), wires_first=st.booleans())
+    def crash(self, place: int, code: int, wires_first: bool) -> None:
+        """A child ends by itself, and with it whatever it was answering."""
+        alive = self.house.rig.children.alive
+        self.house.ends(alive[place % len(alive)], code, wires_first=wires_first)
+
+    @rule(why=st.sampled_from(["", "", "no such file"]))
+    def nothing_starts(self, why: str) -> None:
+        """No child can be started from now on, or all can again."""
+        self.house.rig.children.refusal = why
+
+    # --- operators and clocks ---
+
+    @rule(plan=plans)
+    def reload(self, plan: Plan) -> None:
+        """The operator has changed something."""
+        self.house.reload(plan)
 
     @rule(place=some_place)
     def cancel(self, place: int) -> None:
         """Somebody ends a request by its id."""
-        self.rig.ask(f"POST /api/inflight/{place}/cancel")
+        self.house.looks(f"POST /api/inflight/{place}/cancel")
 
-    @precondition(lambda self: self.rig.reactor.attempts)
-    @rule(refused=st.booleans())
-    def connect(self, refused: bool) -> None:
-        """A model's server takes the connection that it is asked for, or does not."""
-        if refused:
-            self.rig.reactor.refuse(Refused())
-        else:
-            self.upstreams.append(self.rig.upstream())
+    @rule(path=st.sampled_from(["GET /unload", *(f"POST /api/models/unload/{name}" for name in MODELS)]))
+    def unload(self, path: str) -> None:
+        """An operator stops everything, or one model."""
+        self.house.looks(path)
 
-    @rule(place=some_place, how=st.sampled_from(["whole", "begun", "ended", "dead"]))
-    def answer(self, place: int, how: str) -> None:
-        """A model's server says something."""
-        asked = self.asked()
-        if not asked:
-            return
-        upstream = asked[place % len(asked)]
-        if how == "whole" and not upstream.begun:
-            upstream.answers()
-        elif how == "begun" and not upstream.begun:
-            upstream.begins(b"data: 1\n\n")
-            upstream.begun = True
-        elif how == "ended" and upstream.begun:
-            self.end(upstream)
-        elif how == "dead":
-            upstream.dies()
+    @rule(seconds=st.sampled_from(MOMENTS), stuck=st.booleans())
+    def wait(self, seconds: float, stuck: bool) -> None:
+        """Time passes; a killed process is gone soon, or hangs in the kernel for a while."""
+        self.house.passes(seconds)
+        if not stuck:
+            self.house.killed_ones_end()
 
-    @rule()
-    def ready(self) -> None:
-        """The children that start are ready."""
-        self.rig.ready()
+    @rule(seconds=st.sampled_from([-86_400.0, -1.0, 3600.0]))
+    def wall_jumps(self, seconds: float) -> None:
+        """Somebody sets the clock on the wall."""
+        self.house.wall_jumps(seconds)
 
-    @rule()
-    def goes(self) -> None:
-        """Children that were asked to stop do so."""
-        self.rig.goes()
+    @rule(rounds=st.integers(1, 4), then=st.sampled_from((0.0, *MOMENTS)))
+    def go_well(self, rounds: int, then: float) -> None:
+        """For a while everybody does what he should; then nothing happens for some time."""
+        for _ in range(rounds):
+            self.house.serves_a_round()
+        self.house.passes(then)
 
-    @rule(place=some_place, code=st.integers(0, 1))
-    def crash(self, place: int, code: int) -> None:
-        """A child ends by itself, and with it whatever it was answering."""
-        alive = self.rig.children.alive
-        if alive:
-            alive[place % len(alive)].exits(code)
-            if not self.rig.children.alive:
-                for upstream in self.upstreams:
-                    upstream.dies()
-
-    @rule()
-    def unload(self) -> None:
-        """An operator stops everything that he has configured."""
-        self.clients.append(self.rig.ask("GET /unload"))
-
-    @rule(seconds=st.sampled_from([0.01, 0.5, 3.0, 11.0]))
-    def wait(self, seconds: float) -> None:
-        """Time passes; who ignores its signals is killed in the end."""
-        self.rig.reactor.advance(seconds)
-        for child in self.rig.children.alive:
-            if "KILL" in child.signals:
-                child.is_killed()
+    # --- what holds ---
 
     @invariant()
-    def no_row_too_many(self) -> None:
-        """A call leaves at most one row."""
-        assert len(self.rig.rows) <= self.rows_due
-
-    @invariant()
-    def only_what_is_configured_is_shown(self) -> None:
-        """The pages know nothing of models that are gone."""
-        assert self.rig.service.engine.states().keys() == self.models.keys()
+    def what_has_to_hold_holds(self) -> None:
+        """After each step."""
+        if hasattr(self, "house"):
+            wrong = [f"{truth.__name__}: {found}" for truth in TRUTHS if (found := truth(self.house))]
+            self.failed = self.failed or bool(wrong)
+            assert not wrong, wrong
 
     @override
     def teardown(self) -> None:
-        """In the end all are answered, and nothing of what is no longer configured runs."""
-        if not hasattr(self, "rig"):
+        """In the end all is well, unless it was not before."""
+        if not hasattr(self, "house"):
             return
+        with self.house:
+            if not self.failed:
+                self.all_ends_well()
+
+    def all_ends_well(self) -> None:
+        """All are answered, and nothing of what is no longer configured runs."""
+        house = self.house
+        house.rig.children.refusal = ""
+        house.deaf.clear()
+        for guest in house.guests:
+            house.sends_the_rest(guest)
         self.come_to_an_end()
-        for place, client in enumerate(self.clients):
-            if place not in self.gone:
-                self.check_answered(client)
-        assert len(self.rig.rows) == self.rows_due
-        assert len(self.rig.service._around.inflight) == 0
-        self.rig.finish_stopping()
-        assert self.rig.children.alive == []
-        assert self.rig.reactor.getDelayedCalls() == []
-        self.watch.close()
-        self.patch.undo()
+        for guest in house.guests:
+            if not guest.left:
+                self.check_answered(list(faults_of(guest)))
+        assert len(house.rig.rows) == house.chats_due()
+        assert len(house.rig.service._around.inflight) == 0
+        house.rig.finish_stopping()
+        assert house.rig.children.alive == []
+        assert house.rig.reactor.getDelayedCalls() == []
 
     def come_to_an_end(self) -> None:
-        """All upstreams answer; then only what is configured runs, as it is configured."""
-        for _ in range(3 * len(self.clients) + 8):
-            self.serve_a_round()
-        assert self.rig.service.engine.view().jobs == ()
-        assert self.rig.service.engine.fleet.keys() == self.models.keys()
-        assert set(self.rig.running) <= {f"{name} v{version}" for name, version in self.models.items()}
+        """All servers answer; then only what is configured runs, as it is configured."""
+        house, engine = self.house, self.house.rig.service.engine
+        for _ in range(3 * (len(house.guests) + house.preloads) + 8):
+            house.serves_a_round()
+            self.what_has_to_hold_holds()
+            if house.is_idle():
+                break
+        house.passes(0.3)
+        house.serves_a_round()
+        assert engine.view().jobs == ()
+        assert engine.fleet.keys() == house.plan.models.keys()
+        assert set(house.rig.running) <= {f"{name} v{at}" for name, at in house.plan.models.items()}
 
-    def serve_a_round(self) -> None:
-        """Everybody does what he should."""
-        while self.rig.reactor.attempts:
-            self.upstreams.append(self.rig.upstream())
-        for upstream in self.asked():
-            if upstream.begun:
-                self.end(upstream)
-            else:
-                upstream.answers()
-        self.goes()
-        self.ready()
-        self.rig.reactor.advance(0.3)
-
-    def check_answered(self, client: Talk) -> None:
+    def check_answered(self, faults: list[str]) -> None:
         """One whole answer, or one that does not look whole."""
-        assert client.raw.startswith(b"HTTP/1.1 "), "somebody was never answered"
-        assert client.raw.count(b"HTTP/1.1 ") == 1
-        whole = int(client.headers.get("content-length", "-1")) == len(client.body)
-        assert whole or client.body.endswith(b"0\r\n\r\n") or client.end.is_aborted()
-        if client.headers["content-type"] == "application/json" and whole:
-            assert json.loads(client.body) is not None
-
-    def asked(self) -> list[Upstream]:
-        """Connections on which a request waits for the rest of its answer."""
-        return [
-            one for one in self.upstreams if one.heard and not one.end.wire.lost and not one.end.is_aborted()
-        ]
-
-    def end(self, upstream: Upstream) -> None:
-        """Finish an answer that was begun."""
-        upstream.begun = False
-        upstream.forget()
-        upstream.goes_on(b"")
+        assert faults == []
 
 
 class StoppedWalk(Walk):
@@ -227,24 +244,34 @@ class StoppedWalk(Walk):
     @override
     def come_to_an_end(self) -> None:
         """Nobody answers any more; children end when they are told to, some only when they are killed."""
-        self.rig.stop()
-        self.rig.goes()
-        self.rig.reactor.pump([1.0] * 35)
-        self.rig.goes()
-        self.rig.finish_stopping()
-        self.rig.reactor.advance(1.0)
+        rig = self.house.rig
+        rig.stop()
+        self.house.stopped_ones_end()
+        rig.reactor.pump([1.0] * 35)
+        self.house.stopped_ones_end()
+        rig.finish_stopping()
+        rig.reactor.advance(1.0)
 
     @override
-    def check_answered(self, client: Talk) -> None:
-        """Whoever was still with an upstream when the time was over is cut off."""
-        if client.raw or not client.end.is_aborted():
-            super().check_answered(client)
+    def check_answered(self, faults: list[str]) -> None:
+        """Whoever was still with a server when the time was over is cut off, without a word if need be."""
+        assert faults in ([], ["was never answered"])
 
 
-SHORT = settings(
-    max_examples=15, stateful_step_count=35, deadline=None, suppress_health_check=list(HealthCheck)
-)
+MORE = 20 if os.environ.get("LLAMASWAP_SOAK") == "1" else 1
+
+
+def so_many(examples: int) -> settings:
+    """So many walks, and more in a soak."""
+    return settings(
+        max_examples=examples * MORE,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
 TestWalk = Walk.TestCase
-TestWalk.settings = SHORT
+TestWalk.settings = so_many(120)
 TestStoppedWalk = StoppedWalk.TestCase
-TestStoppedWalk.settings = SHORT
+TestStoppedWalk.settings = so_many(30)

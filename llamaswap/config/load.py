@@ -149,7 +149,7 @@ def _read(root: Mapping, stores: frozenset[str], store_trouble: StoreTrouble, re
         models=MappingProxyType({model.config.id: model.config for model in models}),
         names=MappingProxyType(dict(names.aliases)),
         peers=MappingProxyType({peer.config.id: peer.config for peer in peers}),
-        preload=read_preload(section, names),
+        preload=read_preload(section, names, {group.id for group in routing.groups}),
         router=routing.router,
         groups=routing.groups,
         matrix=routing.matrix_config,

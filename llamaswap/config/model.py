@@ -176,6 +176,18 @@ class PerformanceConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsConfig:
+    """`limits`, ours: what everybody together may cost the daemon; 0 = no limit."""
+
+    connections: int = 0  # of clients, open at once; never more than the descriptors allow
+    waiting: int = 20_000  # requests that wait for their turn, or for the load of their model
+    request_body: int = 1 << 30  # bytes of one body
+    held_bodies: int | None = None  # bytes of all bodies; None = a share of the machine's memory
+    slow_client: int = 8 << 20  # bytes of an answer that wait for its client
+    readers: int = 256  # of events and of logs, together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The whole file, or several merged ones."""
 
@@ -193,6 +205,7 @@ class Config:
     ignore_paths: tuple[str, ...] = (r".*\.(js|json|css|png|gif|jpg|jpeg|ico|txt)$",)
     session_headers: tuple[str, ...] = ("X-Session-ID", "X-Litellm-Session-Id")
     performance: PerformanceConfig = field(default_factory=PerformanceConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
     store_path: str | None = None  # None = in memory
     health_check_timeout: int = 120
     unload_timeout: int = 10

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-import re2
-
 LONGEST = 10_000
 """Characters."""
 
@@ -39,6 +37,9 @@ def compile_re2(text: str) -> Expression:
         raise WrongRegex(f"longer than {LONGEST} characters")
     if _ANY_BYTE.search(text) is not None:
         raise WrongRegex(r"invalid escape sequence: \C")
+    # The library weighs 2.5 MiB, and a daemon needs it from the first request for `/upstream/` on.
+    import re2
+
     options = re2.Options()
     options.log_errors = False  # it would write to our standard error
     try:

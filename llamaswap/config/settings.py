@@ -5,10 +5,11 @@ Knows what concerns no single model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from llamaswap.config.durations import parse_duration
+from llamaswap.config.limits import read_limits
 from llamaswap.config.model import Config, PerformanceConfig
 from llamaswap.config.names import Names
 from llamaswap.config.nodes import Scalar, Timestamp, describe
@@ -37,11 +38,13 @@ _SETTINGS = (
     "store",
     "ui",
     "performance",
+    "limits",
     "upstream",
 )
 OWN_KEYS = frozenset({*_SECTIONS, *_SETTINGS})
 """Every top-level key that means something."""
 
+_NO_MODEL = "is no model or alias"
 _DESTINATIONS = ("proxy", "upstream", "both", "none")
 _LEVELS = ("debug", "info", "warn", "error")
 _NANOSECONDS_PER_MS = 1_000_000
@@ -72,6 +75,7 @@ def read_settings(root: Section, store_trouble: StoreTrouble) -> Config:
         store_path=_store(root, store_trouble),
         session_headers=_session_headers(root.section("ui"), defaults.session_headers),
         performance=_performance(root.section("performance"), defaults.performance),
+        limits=read_limits(root.section("limits")),
         ignore_paths=_ignore_paths(root.section("upstream"), defaults.ignore_paths),
     )
 
@@ -84,8 +88,12 @@ def read_start_port(root: Section) -> int:
     return port
 
 
-def read_preload(root: Section, names: Names) -> tuple[str, ...]:
-    """The models to load at start, by id; names that mean nothing are warned about and dropped."""
+def read_preload(root: Section, names: Names, groups: Collection[str]) -> tuple[str, ...]:
+    """The models to load at start, by id; names that mean nothing are warned about and dropped.
+
+    Args:
+        groups: the ids of groups, which do not stand for their members here.
+    """
     hooks = root.section("hooks")
     startup = hooks.section("on_startup")
     preload: list[str] = []
@@ -95,9 +103,8 @@ def read_preload(root: Section, names: Names) -> tuple[str, ...]:
         if model is not None:
             preload.append(model)
         elif name:
-            root.report.warn(
-                word.place, word.path, f"{name!r} is no model or alias, so nothing is loaded for it"
-            )
+            what = "is a group, whose members have to be listed one by one" if name in groups else _NO_MODEL
+            root.report.warn(word.place, word.path, f"{name!r} {what}, so nothing is loaded for it")
     startup.close()
     hooks.close()
     return tuple(preload)

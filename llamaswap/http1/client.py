@@ -23,11 +23,16 @@ from llamaswap.http1.upstream import Address, UpstreamConnection
 
 
 class UpstreamFailed(Exception):
-    """There is no response, and there will be none; `reason` says why in a few words."""
+    """There is no response, and there will be none; `reason` says why in a few words.
 
-    def __init__(self, reason: str) -> None:
+    Args:
+        sent: whether the upstream may have seen some of the request.
+    """
+
+    def __init__(self, reason: str, *, sent: bool = True) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.sent = sent
 
 
 MAX_IDLE = 100  # connections; fewer, and a crowd of clients connects anew for nearly every request
@@ -104,7 +109,7 @@ class Pool:
         except HandshakeFailed as error:
             raise UpstreamFailed(f"cannot speak TLS with {host}:{port}: {error}") from error
         except (ConnectError, DNSLookupError, ConnectTimeout) as error:
-            raise UpstreamFailed(f"cannot connect to {host}:{port}: {error}") from error
+            raise UpstreamFailed(f"cannot connect to {host}:{port}: {error}", sent=False) from error
 
     async def _connect(self, address: Address) -> UpstreamConnection:
         host, port = address

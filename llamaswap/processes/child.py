@@ -52,6 +52,10 @@ class CannotStart(Exception):
     """No child came to be; the text is one line that names the program."""
 
 
+class PortTaken(CannotStart):
+    """Somebody listens where the child should; whoever that is may be about to go."""
+
+
 class Child(Protocol):
     """A running child, as its owner sees it."""
 

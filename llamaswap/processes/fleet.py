@@ -17,14 +17,15 @@ from llamaswap.processes.lifecycle import State
 from llamaswap.processes.server import ModelServer
 
 Changed = Callable[[str, State, State], None]
-MakeServer = Callable[[ModelConfig, Changed], ModelServer]
+Moved = Callable[[], None]
+MakeServer = Callable[[ModelConfig, Changed, Moved], ModelServer]
 
 
 class Fleet(Mapping[str, ModelServer]):
     """Model id to server, sorted when it was last configured; leaving ones included.
 
     Args:
-        make: builds a stopped server that reports its changes to what it is given.
+        make: builds a stopped server that reports its changes, and each move, to what it is given.
         changed: told of every change of state, after the fleet itself has taken note.
     """
 
@@ -33,6 +34,7 @@ class Fleet(Mapping[str, ModelServer]):
         self._tell = changed
         self._servers: dict[str, ModelServer] = {}
         self._leaving: set[str] = set()
+        self.version = 0  # grows whenever a server's state changes, or which servers there are
 
     def configure(self, models: Mapping[str, ModelConfig]) -> None:
         """Have a server for exactly these models; those that need no other child keep theirs."""
@@ -44,9 +46,10 @@ class Fleet(Mapping[str, ModelServer]):
                 self._leaving.discard(name)
                 self._servers[name].reconfigure(model)
             else:
-                self._servers[name] = self._make(model, self._changed)
+                self._servers[name] = self._make(model, self._changed, self._moved)
         self._forget_gone()
         self._servers = {name: self._servers[name] for name in sorted(self._servers)}
+        self._moved()
 
     def leaving(self, name: str) -> bool:
         """Return whether a model is gone from the configuration although something of it still runs."""
@@ -62,6 +65,9 @@ class Fleet(Mapping[str, ModelServer]):
         """Stop all for good, each within `grace` seconds; returns when nothing of them runs."""
         await DeferredList([server.shutdown(grace) for server in self._servers.values()])
 
+    def _moved(self) -> None:
+        self.version += 1
+
     def _changed(self, name: str, old: State, new: State) -> None:
         self._forget_gone()
         self._tell(name, old, new)
@@ -71,6 +77,7 @@ class Fleet(Mapping[str, ModelServer]):
             if self._servers[name].state is State.STOPPED:
                 self._leaving.discard(name)
                 del self._servers[name]
+                self._moved()
 
     @override
     def __getitem__(self, name: str) -> ModelServer:

@@ -58,12 +58,16 @@ class SystemGroups:
         # Where the daemon is the first process of its container, orphans become
         # its children, and nobody else will ever reap them.
         _reap_group(pid)
-        return any(True for _ in _orphans(pid))
+        try:
+            return any(True for _ in _orphans(pid))
+        except OSError:  # no descriptor is left to look with: we shall be asked again
+            return True
 
     def kill_orphans(self, pid: int) -> None:
-        for orphan in _orphans(pid):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(orphan, signal.SIGKILL)
+        with contextlib.suppress(OSError):  # as above
+            for orphan in _orphans(pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(orphan, signal.SIGKILL)
 
 
 def read_stat(pid: int) -> Stat | None:

@@ -6,6 +6,7 @@ happen in the world around a move, and who is told, is `server`'s business.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -25,9 +26,19 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Standing:
-    """What the machine writes down: the state it is in."""
+    """What the machine writes down: the state it is in.
+
+    Args:
+        moved: called at each move, before anybody else can hear of it.
+    """
 
     state: State = State.STOPPED
+    moved: Callable[[], None] = lambda: None
+
+    def enter(self, state: State) -> None:
+        """Be in another state from now on."""
+        self.state = state
+        self.moved()
 
 
 class Lifecycle(Protocol):
@@ -59,25 +70,25 @@ _shutdown = _builder.state("shutdown")
 
 @_stopped.upon(Lifecycle.started).to(_starting)
 def _start(_lifecycle: Lifecycle, standing: Standing) -> None:
-    standing.state = State.STARTING
+    standing.enter(State.STARTING)
 
 
 @_starting.upon(Lifecycle.became_ready).to(_ready)
 def _serve(_lifecycle: Lifecycle, standing: Standing) -> None:
-    standing.state = State.READY
+    standing.enter(State.READY)
 
 
 # A stop while starting has no state of its own: clients see `starting`, then `stopped`.
 @_ready.upon(Lifecycle.asked_to_stop).to(_stopping)
 def _stop(_lifecycle: Lifecycle, standing: Standing) -> None:
-    standing.state = State.STOPPING
+    standing.enter(State.STOPPING)
 
 
 @_starting.upon(Lifecycle.ended).to(_stopped)
 @_ready.upon(Lifecycle.ended).to(_stopped)
 @_stopping.upon(Lifecycle.ended).to(_stopped)
 def _end(_lifecycle: Lifecycle, standing: Standing) -> None:
-    standing.state = State.STOPPED
+    standing.enter(State.STOPPED)
 
 
 @_stopped.upon(Lifecycle.shut_down).to(_shutdown)
@@ -85,7 +96,7 @@ def _end(_lifecycle: Lifecycle, standing: Standing) -> None:
 @_ready.upon(Lifecycle.shut_down).to(_shutdown)
 @_stopping.upon(Lifecycle.shut_down).to(_shutdown)
 def _shut_down(_lifecycle: Lifecycle, standing: Standing) -> None:
-    standing.state = State.SHUTDOWN
+    standing.enter(State.SHUTDOWN)
 
 
 # A child may outlive its owner's interest by the grace that it was given.

@@ -42,6 +42,7 @@ class Run:
         clock: IReactorTime,
         prober: Prober,
         logbook: Logbook,
+        is_own: Callable[[Address], bool],
         ready: Callable[[Address], None],
         late: Callable[[str], None],
         ended: Callable[[str], None],
@@ -50,6 +51,7 @@ class Run:
 
         Args:
             logbook: takes what the child, and its `cmdStop`, write.
+            is_own: whether this very daemon listens at an address.
             ready: it serves, at this address.
             late: it had its time and does not serve, for this reason (one line).
             ended: nothing of it is left; how it went, such as "exited with code 1".
@@ -59,6 +61,7 @@ class Run:
         self._clock = clock
         self._prober = prober
         self._logbook = logbook
+        self._is_own = is_own
         self._ready = ready
         self._late = late
         self._ended = ended
@@ -93,9 +96,12 @@ class Run:
 
         Raises:
             CannotStart: there is no such program, or no room for it.
-            ValueError: `proxy` is not a URL.
+            ValueError: `proxy` is not a URL, or leads back to us.
         """
         address = parse_proxy(self._model.proxy)
+        if self._is_own(address):
+            # We would say that we are well, and then send its requests to ourselves for ever.
+            raise ValueError(f"proxy {self._model.proxy!r} is where this daemon itself listens")
         order = Order(self._model.argv, self._model.env, self._model.port)
         self._child = self._children.spawn(order, self._logbook.append, self._child_ended)
         self._log.info("process.started model={model} pid={pid}", model=self._model.id, pid=self._child.pid)

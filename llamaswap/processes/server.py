@@ -17,7 +17,7 @@ from twisted.logger import Logger
 
 from llamaswap.config.launch import same_process
 from llamaswap.config.model import ModelConfig
-from llamaswap.processes.child import CannotStart, ChildRunner
+from llamaswap.processes.child import CannotStart, ChildRunner, PortTaken
 from llamaswap.processes.health import Address, Prober
 from llamaswap.processes.idling import IdleTimer
 from llamaswap.processes.lifecycle import Standing, State, new_lifecycle
@@ -36,6 +36,11 @@ SECOND_TRY_PAUSE = 3.0
 What that command cleared away (a container's name) may be free a little later.
 """
 
+LEGACY = 5.0
+"""Seconds from a server's making in which whoever has its port may be the child of a daemon that was killed a
+moment ago: its memory, above all that of a GPU, takes time to go, and the port goes last."""
+
+LOOK_AGAIN = 0.1  # seconds between two looks at such a port
 
 PREMATURE = "upstream command exited prematurely"
 
@@ -90,6 +95,8 @@ class ModelServer:
         logbook: Logbook,
         changed: Callable[[str, State, State], None],
         may_expire: Callable[[str], bool],
+        moved: Callable[[], None] = lambda: None,
+        is_own: Callable[[Address], bool] = lambda _address: False,
     ) -> None:
         """Make a stopped server.
 
@@ -97,6 +104,9 @@ class ModelServer:
             logbook: takes what the child writes.
             changed: told (model id, old, new) after each change of state.
             may_expire: asked with the model id before its `ttl` ends it.
+            moved: called in the very moment when `state`, `lasting` or `outdated` changes; it may only
+                note that.
+            is_own: whether this very daemon listens at an address: no model can be there.
         """
         self.model = model
         self.address = Address("", 0, "", "")  # valid while ready
@@ -106,7 +116,9 @@ class ModelServer:
         self._prober = prober
         self._logbook = logbook
         self._changed = changed
-        self._standing = Standing()
+        self._moved = moved
+        self._is_own = is_own
+        self._standing = Standing(moved=moved)
         self._life = new_lifecycle(self._standing)
         self._since = clock.seconds()
         self._outbox = Outbox()
@@ -116,6 +128,7 @@ class ModelServer:
         self._run: Run | None = None
         self._second_try: IDelayedCall | None = None
         self._tried_again = False
+        self._legacy_until = clock.seconds() + LEGACY
         self._last_stop: float | None = None
         self._successor: ModelConfig | None = None  # what it runs as from its next start on
         self._retiring = False  # it ends with its last use
@@ -198,13 +211,13 @@ class ModelServer:
         """
         self._retiring = False
         if self.state is State.STOPPED or same_process(model, self.model):
-            self._successor = None
+            self._succeeded_by(None)
             self._become(model)
             if self.state is State.READY:  # whoever waited for a replacement has one that lasts after all
                 self._wanted.answer()
                 self._outbox.deliver()
             return
-        self._successor = model
+        self._succeeded_by(model)
         if self.state is State.STARTING or (self.state is State.READY and not self._idle.uses):
             self._stop(float(self.model.unload_timeout), "its configuration has changed")
             self._outbox.deliver()
@@ -253,6 +266,7 @@ class ModelServer:
             clock=self._clock,
             prober=self._prober,
             logbook=self._logbook,
+            is_own=self._is_own,
             ready=self._ready,
             late=self._late,
             ended=self._ended,
@@ -260,6 +274,10 @@ class ModelServer:
         try:
             run.start()
         except (CannotStart, ValueError) as error:
+            if isinstance(error, PortTaken) and self._clock.seconds() < self._legacy_until:
+                self._run = None
+                self._second_try = self._clock.callLater(LOOK_AGAIN, self._try_again)
+                return
             self._log.error(
                 "process.not_started model={model} why={why}", model=self.model.id, why=str(error)
             )
@@ -336,12 +354,16 @@ class ModelServer:
             self._second_try = None
         if self._successor is not None:
             self._become(self._successor)
-            self._successor = None
+            self._succeeded_by(None)
         if self.state not in {State.STOPPED, State.SHUTDOWN}:
             self._move(self._life.ended)
         self._leaving.answer()
         # After those who waited for the end have seen it.
         self._outbox.post(self._start_if_wanted)
+
+    def _succeeded_by(self, model: ModelConfig | None) -> None:
+        self._successor = model
+        self._moved()
 
     def _become(self, model: ModelConfig) -> None:
         new_ttl = model.ttl != self.model.ttl

@@ -6,6 +6,7 @@ Knows the rules for heads (http contract, section 7).  How bytes cross over is
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from llamaswap.http1.body import Body
 from llamaswap.http1.client import ClientReactor, Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
-from llamaswap.http1.relay import Observer, Outcome, relay
+from llamaswap.http1.relay import HIGH_WATER_BYTES, Observer, Outcome, relay
 from llamaswap.http1.securing import Security
 from llamaswap.http1.writing import format_lines, request_line
 from llamaswap.processes.health import Address, parse_proxy
@@ -47,6 +48,7 @@ class PeerUpstream:
         peers: by id.
         security: for peers with an https URL; each one's `tlsHandshake` replaces its timeout.
         mark: our name in Via, by which a request that comes back to us is known; b"" adds none.
+        high_water: bytes of an answer that may wait for a slow client; 0 means no limit.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class PeerUpstream:
         security: Security | None = None,
         *,
         mark: bytes = b"",
+        high_water: int = HIGH_WATER_BYTES,
     ) -> None:
+        self._high_water = high_water or sys.maxsize
         self._via = b"Via: 1.1 %b\r\n" % mark if mark else b""
         self._reactor = reactor
         self._security = security or Security()
@@ -101,6 +105,7 @@ class PeerUpstream:
                 observer=observer,
                 add_headers=unbuffered,
                 header_timeout=peer.timeouts.response_header,
+                high_water=self._high_water,
             )
         except UpstreamFailed as failed:
             raise PeerUnreachable(failed.reason) from failed

@@ -16,6 +16,7 @@ from llamaswap.config.model import (
     Config,
     Filters,
     GroupConfig,
+    LimitsConfig,
     MatrixConfig,
     ModelConfig,
     PeerConfig,
@@ -55,6 +56,8 @@ def effective(config: Config) -> dict[str, Any]:
             "agingDivisor": serial.aging_divisor,
             "swapAffinityBonus": serial.swap_affinity_bonus,
         }
+    if config.limits != LimitsConfig():
+        shown["limits"] = _limits(config.limits)
     return shown
 
 
@@ -134,6 +137,17 @@ def _globals(config: Config) -> dict[str, Any]:
         "startPort": config.start_port,
         "store": config.store_path,
         "unloadTimeout": config.unload_timeout,
+    }
+
+
+def _limits(limits: LimitsConfig) -> dict[str, int | None]:
+    return {
+        "connections": limits.connections,
+        "waiting": limits.waiting,
+        "requestBody": limits.request_body,
+        "heldBodies": limits.held_bodies,
+        "slowClient": limits.slow_client,
+        "readers": limits.readers,
     }
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 
-from llamaswap.config.model import Config, SchedulerName, SerialSettings
+from llamaswap.config.limits import LEAST_SLOW_CLIENT
+from llamaswap.config.model import Config, LimitsConfig, SchedulerName, SerialSettings
 from llamaswap.config.routing import LARGEST_BONUS, ROUTERS
 from llamaswap.tools import schema_entries
 from llamaswap.tools.schema_words import (
@@ -20,6 +21,7 @@ from llamaswap.tools.schema_words import (
     number,
     one_of,
     section,
+    size,
     text,
     texts,
 )
@@ -120,11 +122,37 @@ def _small_sections(defaults: Config) -> dict[str, Schema]:
     samples = {"disabled": flag("No samples."), "every": every}
     return {
         "hooks": section("What happens by itself.", {"on_startup": hooks}),
+        "limits": _limits(defaults.limits),
         "store": section("Where activity is kept; without this, in memory.", {"path": path}, "path"),
         "performance": section("Samples of the machine's load.", samples),
         "ui": section("The web pages.", {"activity": activity}),
         "upstream": section("/upstream/<model>/.", {"ignorePaths": paths}),
     }
+
+
+def _limits(defaults: LimitsConfig) -> Schema:
+    counts = {
+        "connections": (
+            "Of clients, open at once; 0: as many as the descriptors allow.",
+            defaults.connections,
+        ),
+        "waiting": ("Requests that wait; 0: any number.", defaults.waiting),
+        "readers": ("Streams of events and logs; 0: any number.", defaults.readers),
+    }
+    held = "Bytes of all request bodies together; null: a share of the memory, 0: no limit."
+    return section(
+        "What everybody together may cost the daemon.",
+        {
+            **{key: number(about, least=0, default=default) for key, (about, default) in counts.items()},
+            "requestBody": size("Bytes of one request body; 0: no limit.", default=defaults.request_body),
+            "heldBodies": size(held, default=defaults.held_bodies),
+            "slowClient": size(
+                "Bytes of an answer that wait for a client that reads slowly; 0: no limit.",
+                least=LEAST_SLOW_CLIENT,
+                default=defaults.slow_client,
+            ),
+        },
+    )
 
 
 def _routing() -> Schema:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from llamaswap.config.sizes import SIZE
+
 Schema: TypeAlias = dict[str, Any]
 
 DEFINITIONS: Mapping[str, Schema] = {
@@ -48,6 +50,14 @@ def number(about: str, *, least: int | None = None, most: int | None = None, **m
         **{word: limit for word, limit in limits.items() if limit is not None},
     }
     return {"anyOf": [kind, {"$ref": "#/$defs/placeholder"}], "description": about, **more}
+
+
+def size(about: str, *, least: int = 0, **more: Any) -> Schema:
+    """A number of bytes, or a text such as 64MiB."""
+    bytes_, words = {"type": ["number", "null"], "minimum": least}, {"type": "string", "pattern": SIZE}
+    if least:  # 0 is never too little: it means that there is no limit
+        bytes_ = {"anyOf": [bytes_, {"const": 0}]}
+    return {"anyOf": [bytes_, words, {"$ref": "#/$defs/placeholder"}], "description": about, **more}
 
 
 def flag(about: str, *, default: bool | None = False) -> Schema:

@@ -24,7 +24,7 @@ from llamaswap.telemetry.metrics import CONTENT_TYPE, Metrics
 from llamaswap.telemetry.sampler import Sampler
 from llamaswap.web.answers import NO_SNIFFING, answer_json, answer_text, redirect
 from llamaswap.web.captures import mark_captured
-from llamaswap.web.links import LINKS_PAGE
+from llamaswap.web.links import page_at
 from llamaswap.web.models import list_launches, list_models, list_running
 from llamaswap.web.routes import Endpoint
 
@@ -89,7 +89,7 @@ class Desk:
             Endpoint.STATS: self._stats,
             Endpoint.ROOT: self._root,
             Endpoint.LINKS: self._links,
-            Endpoint.FAVICON: self._favicon,
+            Endpoint.FAVICON: self._no_file,
             Endpoint.PROFILES: self._profiles,
             Endpoint.SWITCH_PROFILE: self._switch_profile,
             Endpoint.LAUNCHES: self._launches,
@@ -169,7 +169,7 @@ class Desk:
     async def _root(self, exchange: Exchange, rest: bytes) -> None:
         redirect(exchange, 302, b"/ui" if exchange.head.path == b"/" else b"/ui/models")
 
-    async def _favicon(self, exchange: Exchange, rest: bytes) -> None:
+    async def _no_file(self, exchange: Exchange, rest: bytes) -> None:
         answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
 
     async def _profiles(self, exchange: Exchange, rest: bytes) -> None:
@@ -183,7 +183,13 @@ class Desk:
         answer_json(exchange, self._profile.standing())
 
     async def _links(self, exchange: Exchange, rest: bytes) -> None:
-        exchange.respond(200, LINKS_PAGE, headers=((b"Content-Type", b"text/html; charset=utf-8"),))
+        page = page_at(rest)
+        if page is None:
+            await self._no_file(exchange, rest)
+            return
+        # A page of an older version, kept by a browser, would lead to what is no longer there.
+        fresh = (b"Cache-Control", b"no-cache")
+        exchange.respond(200, page, headers=((b"Content-Type", b"text/html; charset=utf-8"), fresh))
 
 
 def _pairs(head: RequestHead) -> list[tuple[str, str]]:

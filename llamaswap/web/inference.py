@@ -30,7 +30,8 @@ from llamaswap.http1.client import UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.relay import Ended, Outcome
-from llamaswap.leases import Abandoned
+from llamaswap.http1.stream import ResponseStream
+from llamaswap.leases import Abandoned, Lease
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.server import ModelServer
 from llamaswap.proxying.local import LocalUpstream, text
@@ -250,24 +251,42 @@ class Inference:
             queued=None if story is None else story.queued,
         ) as lease:
             visit.leased(lease)
+            into = None if story is None else story.loaded()
+            outcome = await self._relay(exchange, order, lease, parcel, visit, into)
+            if outcome.ended is _DIED:
+                self._note_death(model.id, outcome)
+            return outcome
+
+    async def _relay(
+        self,
+        exchange: Exchange,
+        order: Order,
+        lease: Lease,
+        parcel: Parcel,
+        visit: Visit,
+        into: ResponseStream | None,
+    ) -> Outcome:
+        """Relay under a lease; a server that turns out to have died meanwhile is started once more."""
+        server = lease.server
+        for again in (True, False):
             try:
-                outcome = await self._upstream.forward(
+                return await self._upstream.forward(
                     exchange,
-                    lease.server.address,
-                    model,
+                    server.address,
+                    server.model,
                     parcel.target,
                     parcel.body,
                     observer=visit.witness,
                     metered=order.row,
-                    into=None if story is None else story.loaded(),
+                    into=into,
                 )
             except UpstreamFailed as failed:
-                self._dispatcher.doubt(model.id)
-                why = f"[{model.id}] upstream gave no answer: {failed.reason}"
-                raise UpstreamUnreachable(why) from failed
-            if outcome.ended is _DIED:
-                self._note_death(model.id, outcome)
-            return outcome
+                if failed.sent or not again or lease.verdict is None:
+                    self._dispatcher.doubt(server.model.id)
+                    why = f"[{server.model.id}] upstream gave no answer: {failed.reason}"
+                    raise UpstreamUnreachable(why) from failed
+            await self._dispatcher.revive(server.model.id)
+        raise AssertionError("unreachable")
 
     def _note_death(self, model: str, outcome: Outcome) -> None:
         self._dispatcher.doubt(model)

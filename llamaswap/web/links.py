@@ -33,3 +33,14 @@ dd { margin: 0; color: #555; }
 </dl>
 </html>
 """
+
+
+def page_at(rest: bytes) -> bytes | None:
+    """Return the page for a path below `/ui/`, or None where that names a file: there are none.
+
+    Its links are relative, so that they lead to us behind a prefix, too.
+    """
+    name = rest.rpartition(b"/")[2]
+    if b"." in name and name != b"index.html":
+        return None
+    return LINKS_PAGE.replace(b'"../', b'"' + b"../" * (1 + rest.count(b"/")))

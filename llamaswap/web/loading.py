@@ -18,6 +18,7 @@ from llamaswap.config.model import ModelConfig
 from llamaswap.errors import Header, Refusal
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.web.answers import UNBUFFERED
 from llamaswap.web.chatter import (
     Remarks,
     closing,
@@ -36,7 +37,11 @@ REMARK_EVERY = (5.0, 9.0)  # seconds, at least and at most
 LAGGING_BYTES = 65536
 """A client that has this much unread is told nothing new: it would only read it later."""
 
-HEAD: tuple[Header, ...] = ((b"Content-Type", b"text/event-stream"), (b"Cache-Control", b"no-cache"))
+HEAD: tuple[Header, ...] = (
+    (b"Content-Type", b"text/event-stream"),
+    (b"Cache-Control", b"no-cache"),
+    UNBUFFERED,
+)
 
 _PATH = b"/v1/chat/completions"
 

@@ -16,6 +16,7 @@ from llamaswap.http1.stream import ResponseStream
 from llamaswap.processes.logbook import Logbook
 from llamaswap.telemetry.loglines import Logbooks
 from llamaswap.web.answers import NO_SNIFFING, UNBUFFERED, redirect
+from llamaswap.web.readers import Readers
 
 PLAIN = (b"Content-Type", b"text/plain")
 
@@ -41,12 +42,20 @@ class Logs:
     Args:
         books: the service's own ones.
         of_model: one per local model.
+        readers: counts those who read a stream.
     """
 
-    def __init__(self, books: Logbooks, of_model: Mapping[str, Logbook], catalog: Catalog) -> None:
+    def __init__(
+        self,
+        books: Logbooks,
+        of_model: Mapping[str, Logbook],
+        catalog: Catalog,
+        readers: Readers | None = None,
+    ) -> None:
         self._books = books
         self._of_model = of_model
         self._catalog = catalog
+        self._readers = readers or Readers()
         self._streams: dict[ResponseStream, Callable[[], None]] = {}  # and how each is unsubscribed
 
     def history(self, exchange: Exchange) -> None:
@@ -61,8 +70,10 @@ class Logs:
 
         Raises:
             UnknownLog: there is no such log.
+            TooManyReaders: there are enough already.
         """
         book = self._find(unquote_to_bytes(rest).decode("utf-8", "replace"))
+        self._readers.come()
         stream = exchange.stream(200, (PLAIN, NO_SNIFFING, UNBUFFERED, (b"Cache-Control", b"no-cache")))
         if not _without_history(exchange.head):
             stream.write(book.history())
@@ -78,6 +89,7 @@ class Logs:
     def _forget(self, stream: ResponseStream) -> None:
         unsubscribe = self._streams.pop(stream, None)
         if unsubscribe is not None:
+            self._readers.go()
             unsubscribe()
 
     def _find(self, name: str) -> Logbook:

@@ -16,6 +16,7 @@ from llamaswap.calls.resolution import Directory, Local, make_directory
 from llamaswap.config.load import load_text
 from llamaswap.config.model import Config
 from support.config_checks import loaded, rejected
+from support.field_commands import QUOTING
 
 # --- names ---------------------------------------------------------------------------------------------
 
@@ -50,7 +51,7 @@ def directory(*names: str) -> Directory:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_means_its_model_whatever_is_in_it(name: str) -> None:
+def test_case_080_a_name_means_its_model_whatever_is_in_it(name: str) -> None:
     config = named(*NAMES)
     found = directory(*NAMES).resolve(name).destination
 
@@ -59,7 +60,7 @@ def test_a_name_means_its_model_whatever_is_in_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_path_begins_with_a_name_whatever_is_in_it(name: str) -> None:
+def test_case_080_a_path_begins_with_a_name_whatever_is_in_it(name: str) -> None:
     assert directory(*NAMES).resolve_path(f"{name}/v1/models").name == name
 
 
@@ -73,11 +74,11 @@ def test_a_path_begins_with_a_name_whatever_is_in_it(name: str) -> None:
         ("x/y/v1", "x"),
     ],
 )
-def test_the_longest_name_that_a_path_begins_with_counts(path: str, name: str) -> None:
+def test_case_080_the_longest_name_that_a_path_begins_with_counts(path: str, name: str) -> None:
     assert directory(*NAMES).resolve_path(path).name == name
 
 
-def test_a_colon_does_not_make_a_profile_of_a_name() -> None:
+def test_case_080_a_colon_does_not_make_a_profile_of_a_name() -> None:
     config = loaded("""
         models: {"gemma:27b": {cmd: s, proxy: "http://h:1"}, big: {cmd: s, proxy: "http://h:2"}}
         profiles: {gemma: {pins: {27b: big}}}
@@ -91,35 +92,6 @@ def test_a_colon_does_not_make_a_profile_of_a_name() -> None:
 
 # --- commands ------------------------------------------------------------------------------------------
 
-QUOTING = [
-    ('srv --x "a b"', ["srv", "--x", "a b"]),
-    ("srv --x 'a b'", ["srv", "--x", "a b"]),
-    ('srv --kw \'{"a":"b c"}\'', ["srv", "--kw", '{"a":"b c"}']),
-    (r'srv --kw "{\"a\":1}"', ["srv", "--kw", '{"a":1}']),
-    ('srv --kw {"a":1}', ["srv", "--kw", "{a:1}"]),
-    ('srv --s "top_k;top_p" # note', ["srv", "--s", "top_k;top_p", "#", "note"]),
-    ("srv a#b", ["srv", "a#b"]),
-    ("srv \\\n  --a 1 \\\n  --b 2", ["srv", "--a", "1", "--b", "2"]),
-    ("srv \\  \n  --a 1", ["srv", "--a", "1"]),
-    ("srv --a 1\n# --b 2\n  # --c 3\n--d 4", ["srv", "--a", "1", "--d", "4"]),
-    ("srv --a 1 \\\n# --b 2\n--c 3", ["srv", "--a", "1", "--c", "3"]),
-    ('srv "C:\\models\\a b.gguf"', ["srv", "C:\\models\\a b.gguf"]),
-    ("srv 'C:\\models\\new'", ["srv", "C:\\models\\new"]),
-    ("srv C:\\models\\new", ["srv", "C:modelsnew"]),
-    ("srv --empty \"\" '' end", ["srv", "--empty", "", "", "end"]),
-    ("srv\t--a\t\t1", ["srv", "--a", "1"]),
-    ("srv a\"b c\"'d e'f", ["srv", "ab cd ef"]),
-    ('srv "it\'s" \'say "x"\'', ["srv", "it's", 'say "x"']),
-    (r"srv it\'s a\ b", ["srv", "it's", "a b"]),
-    ('srv "open to the end', ["srv", "open to the end"]),
-    ("srv 'open # too", ["srv", "open # too"]),
-    ("srv $HOME ~ *.gguf | tee && x; > z", ["srv", "$HOME", "~", "*.gguf", "|", "tee", "&&", "x;", ">", "z"]),
-    ('srv "$HOME `id` \\$x \\n"', ["srv", "$HOME `id` $x \\n"]),
-    ("srv 'two\nlines'", ["srv", "two\nlines"]),
-    ("srv --t '\n# gone\nleft'", ["srv", "--t", "\nleft"]),
-]
-"""Text of a `cmd` to its words, as llama-swap splits it."""
-
 
 def command_of(yaml_text: str) -> list[str]:
     """The words of a model's command, from a whole configuration."""
@@ -127,7 +99,7 @@ def command_of(yaml_text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("text", "words"), QUOTING)
-def test_a_command_has_these_words_however_yaml_spells_it(text: str, words: list[str]) -> None:
+def test_case_081_a_command_has_these_words_however_yaml_spells_it(text: str, words: list[str]) -> None:
     before, after = "models:\n  m:\n    proxy: http://h:1\n    cmd: ", "\n"
     literal = before + "|-\n" + textwrap.indent(text, " " * 6, lambda _: True) + after
 
@@ -136,18 +108,18 @@ def test_a_command_has_these_words_however_yaml_spells_it(text: str, words: list
     assert command_of(literal.replace("\n", "\r\n")) == words
 
 
-def test_there_are_twenty_five_of_them() -> None:
+def test_case_081_there_are_twenty_five_of_them() -> None:
     assert len({text for text, _ in QUOTING}) == 25
 
 
-def test_a_folded_block_makes_one_line_of_arguments_and_of_comments() -> None:
+def test_case_081_a_folded_block_makes_one_line_of_arguments_and_of_comments() -> None:
     folded = "models:\n  m:\n    proxy: http://h:1\n    cmd: >\n      srv --a 1\n      # --b 2\n      --c 3\n"
 
     assert command_of(folded) == ["srv", "--a", "1", "#", "--b", "2", "--c", "3"]
     assert command_of(folded.replace(">", "|")) == ["srv", "--a", "1", "--c", "3"]
 
 
-def test_yaml_takes_a_comment_from_a_plain_command() -> None:
+def test_case_081_yaml_takes_a_comment_from_a_plain_command() -> None:
     assert command_of("models: \n  m:\n    proxy: http://h:1\n    cmd: srv --a 1 # --b\n") == [
         "srv",
         "--a",
@@ -207,7 +179,7 @@ profiles: {day: {description: "${t}", pins: {public: "${id}"}}}
 """
 
 
-def test_macros_are_replaced_in_every_field_of_a_model_and_keep_their_type() -> None:
+def test_case_082_macros_are_replaced_in_every_field_of_a_model_and_keep_their_type() -> None:
     m = loaded(EVERYWHERE).models["m"]
 
     assert m.argv == ("srv", "/d/x/m", "--port", "6000", "0.5")
@@ -221,7 +193,7 @@ def test_macros_are_replaced_in_every_field_of_a_model_and_keep_their_type() -> 
     assert m.filters.strip == ("m", "text")
 
 
-def test_numbers_in_free_form_values_stay_numbers() -> None:
+def test_case_082_numbers_in_free_form_values_stay_numbers() -> None:
     config = loaded(EVERYWHERE)
     m = config.models["m"]
 
@@ -233,7 +205,7 @@ def test_numbers_in_free_form_values_stay_numbers() -> None:
     assert as_json(config.selectors["s"].metadata) == as_json({"n": 7})
 
 
-def test_macros_are_replaced_in_every_other_section() -> None:
+def test_case_082_macros_are_replaced_in_every_other_section() -> None:
     config = loaded(EVERYWHERE)
 
     assert (config.health_check_timeout, config.unload_timeout, config.global_ttl) == (60, 7, 7)
@@ -252,7 +224,7 @@ def test_macros_are_replaced_in_every_other_section() -> None:
     ("value", "word"),
     [("plain", "plain"), ("two words", "two words"), ("it's", "it's"), ("$HOME", "$HOME"), ("", "")],
 )
-def test_an_environment_variable_arrives_in_the_command_as_it_is(value: str, word: str) -> None:
+def test_case_082_an_environment_variable_arrives_in_the_command_as_it_is(value: str, word: str) -> None:
     text = """
         macros: {home: "${env.X}"}
         models: {m: {cmd: 'srv "${home}"', proxy: "http://h:1"}}
@@ -261,7 +233,7 @@ def test_an_environment_variable_arrives_in_the_command_as_it_is(value: str, wor
     assert loaded(text, X=value).models["m"].argv == ("srv", word)
 
 
-def test_an_environment_variable_that_is_not_set_is_named_with_its_place() -> None:
+def test_case_082_an_environment_variable_that_is_not_set_is_named_with_its_place() -> None:
     (mistake,) = rejected('models: {m: {cmd: "srv ${env.NOT_SET}", proxy: "http://h:1"}}')
 
     assert "NOT_SET" in mistake
@@ -278,13 +250,13 @@ def test_an_environment_variable_that_is_not_set_is_named_with_its_place() -> No
         ('cmd: s, proxy: "http://h:1", filters: {setParams: {a: "${nope}"}}', "models.m.filters.setParams.a"),
     ],
 )
-def test_an_unknown_macro_is_named_with_its_model_and_field(setting: str, named: str) -> None:
+def test_case_082_an_unknown_macro_is_named_with_its_model_and_field(setting: str, named: str) -> None:
     (mistake,) = rejected(f"models: {{m: {{{setting}}}}}")
 
     assert f"{named}: unknown macro ${{nope}}" in mistake
 
 
-def test_a_macro_can_only_use_those_before_it() -> None:
+def test_case_082_a_macro_can_only_use_those_before_it() -> None:
     def words(macros: str) -> tuple[str, ...]:
         return (
             loaded(f'macros: {macros}\nmodels: {{m: {{cmd: "s ${{b}}", proxy: "http://h:1"}}}}')
@@ -297,7 +269,7 @@ def test_a_macro_can_only_use_those_before_it() -> None:
     assert "unknown macro ${a}" in mistake
 
 
-def test_a_global_macro_may_speak_of_the_model_that_uses_it() -> None:
+def test_case_082_a_global_macro_may_speak_of_the_model_that_uses_it() -> None:
     config = loaded("""
         macros: {file: "/m/${MODEL_ID}.gguf"}
         models: {a: {cmd: "s ${file}", proxy: "http://h:1"}, b: {cmd: "s ${file}", proxy: "http://h:2"}}
@@ -306,7 +278,7 @@ def test_a_global_macro_may_speak_of_the_model_that_uses_it() -> None:
     assert [model.argv[1] for model in config.models.values()] == ["/m/a.gguf", "/m/b.gguf"]
 
 
-def test_an_overridden_macro_changes_what_was_built_from_it() -> None:
+def test_case_082_an_overridden_macro_changes_what_was_built_from_it() -> None:
     text = """
         macros: {size: 1, flags: "-c ${size}"}
         models: {m: {macros: {size: 2}, cmd: "s ${flags}", proxy: "http://h:1"}}

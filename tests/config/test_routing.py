@@ -73,7 +73,7 @@ def test_an_unknown_scheduler_is_refused() -> None:
     ]
 
 
-def test_a_bonus_without_aging_is_warned_about_because_a_request_can_starve() -> None:
+def test_case_044_a_bonus_without_aging_is_warned_about_because_a_request_can_starve() -> None:
     assert "for ever" in warnings_of(serial("agingDivisor: 0"))[0]
     assert warnings_of(serial("agingDivisor: 0, swapAffinityBonus: 0")) == []
     assert warnings_of(serial("agingDivisor: 0").replace("use: serial", "use: fifo")) == []

@@ -29,12 +29,22 @@ def test_session_headers_are_cleaned_and_can_be_switched_off() -> None:
     assert loaded("ui: {}").session_headers == ("X-Session-ID", "X-Litellm-Session-Id")
 
 
-def test_preload_names_resolve_and_what_means_nothing_is_dropped_with_a_warning() -> None:
+def test_case_027_preload_names_resolve_and_what_means_nothing_is_dropped_with_a_warning() -> None:
     text = f'{TWO_MODELS}\nhooks: {{on_startup: {{preload: [" a ", "", ghost, bee]}}}}'
     assert loaded(text).preload == ("a", "b")
     assert warnings_of(text) == [
         "2:43: hooks.on_startup.preload[2]: 'ghost' is no model or alias, so nothing is loaded for it"
     ]
+
+
+def test_case_027_a_group_is_not_preloaded_and_the_warning_says_what_to_list_instead() -> None:
+    groups = "groups: {both: {members: [a, b]}}"
+    text = f"{TWO_MODELS}\n{groups}\nhooks: {{on_startup: {{preload: [both, bee]}}}}"
+    assert loaded(text).preload == ("b",)
+    (warning,) = warnings_of(text)
+    assert warning.startswith(
+        "3:32: hooks.on_startup.preload[0]: 'both' is a group, whose members have to be "
+    )
 
 
 def test_durations_are_read_in_milliseconds() -> None:

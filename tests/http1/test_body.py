@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from llamaswap.http1.body import MOST_BODY_BYTES, Body, Intake
+from llamaswap.http1.body import MOST_BODY_BYTES, Body, Intake, NoRoom, Room
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.parsing import Malformed
 
@@ -105,3 +105,40 @@ def test_what_comes_behind_a_body_does_not_count() -> None:
 
 def test_the_limit_is_one_that_nobody_meets_by_chance() -> None:
     assert MOST_BODY_BYTES == 1024 * MIB
+
+
+def test_bodies_share_one_room_and_leave_it_when_they_are_given_back() -> None:
+    room = Room(10)
+    one, other = Intake(Framing.LENGTH, 6, room=room), Intake(Framing.CHUNKED, 0, room=room)
+    one.feed(b"sixsix")
+
+    with pytest.raises(NoRoom) as caught:
+        other.feed(b"1\r\n!\r\n")
+    assert caught.value.status == 503
+    assert (room.held, other.held_bytes, other.complete) == (6, 0, False)
+
+    one.give_back()
+    one.give_back()
+    other.feed(b"1\r\n!\r\n")
+    assert room.held == 6
+
+
+def test_what_is_announced_takes_no_room_but_must_fit() -> None:
+    room = Room(10)
+    announced = Intake(Framing.LENGTH, 10, room=room)
+    assert room.held == 0
+    Intake(Framing.LENGTH, 10, room=room).feed(b"1")
+
+    with pytest.raises(NoRoom):
+        Intake(Framing.LENGTH, 10, room=room)
+    with pytest.raises(NoRoom):
+        announced.feed(bytes(10))
+    assert not announced.complete
+
+
+def test_a_request_without_a_body_needs_no_room() -> None:
+    room = Room(10)
+    Intake(Framing.LENGTH, 10, room=room).feed(bytes(10))
+    room.most = 5  # a reload
+
+    assert Intake(Framing.NONE, 0, room=room).complete

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import capturedLogs
 
+from llamaswap.http1.body import Room
 from llamaswap.http1.connection import Limits
 from llamaswap.http1.exchange import ClientGone, Exchange
 from support.http1_wires import Clients, End
@@ -224,3 +227,149 @@ def test_an_answer_that_began_without_the_body_is_not_cut_for_its_sake() -> None
     assert not client.is_closed()
     stream.write(b"late")
     assert client.take().endswith(b"4\r\nlate\r\n")
+
+
+def room_for(reader: Reader, size: int) -> Room:
+    """Let all bodies hold so much together."""
+    room = reader.clients.factory.room
+    room.most = size
+    return room
+
+
+NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\n"
+
+
+@pytest.mark.parametrize("body", [b"", bytes(30)])
+def test_a_body_for_which_there_is_no_room_is_refused_before_it_comes(body: bytes) -> None:
+    reader = Reader()
+    room = room_for(reader, 100)
+    reader.client.send(LENGTH % 80, bytes(79))
+    other = reader.clients.connect()
+
+    other.send(LENGTH % 30 + body)
+
+    assert is_refused(other, NO_ROOM)
+    assert (room.held, len(reader.exchanges)) == (79, 1)
+
+
+def test_of_two_that_grow_at_the_same_time_the_one_that_finds_no_room_makes_some() -> None:
+    reader = Reader()
+    room = room_for(reader, 100)
+    one, other = reader.client, reader.clients.connect()
+    one.send(LENGTH % 80)
+    other.send(LENGTH % 80)
+    one.send(bytes(50))
+    other.send(bytes(40))
+
+    with capturedLogs() as logs:
+        other.send(bytes(20))
+    assert is_refused(other, NO_ROOM)
+    assert (room.held, reader.gone, logs) == (50, 1, [])
+
+    one.send(bytes(30))
+    assert status(one) == b"HTTP/1.1 200"
+    assert room.held == 0
+
+
+@pytest.mark.parametrize("way", ["leave", "reset"])
+def test_the_room_of_a_client_that_leaves_is_free(way: str) -> None:
+    reader = Reader()
+    room = room_for(reader, 100)
+    reader.client.send(LENGTH % 80, bytes(50))
+    assert room.held == 50
+
+    getattr(reader.client, way)()
+
+    assert room.held == 0
+
+
+def test_the_room_of_a_request_is_free_when_its_answer_is_over_and_not_before() -> None:
+    held: list[Exchange] = []
+
+    async def handler(exchange: Exchange) -> None:
+        await exchange.body()
+        held.append(exchange)
+        await Deferred()
+
+    clients = Clients(handler)
+    client = clients.connect()
+    client.send(LENGTH % 5 + b"12345")
+    stream = held[0].stream(200)
+    stream.write(b"x")
+    assert clients.factory.room.held == 5
+
+    stream.finish()
+
+    assert clients.factory.room.held == 0
+    client.send(LENGTH % 3 + b"123")
+    assert clients.factory.room.held == 3
+
+
+def test_the_room_of_a_body_that_stalls_or_is_broken_is_free() -> None:
+    reader = Reader()
+    room = room_for(reader, 100)
+    reader.client.send(CHUNKED + b"5\r\n12345\r\n")
+    other = reader.clients.connect()
+    other.send(LENGTH % 10 + b"123")
+    assert room.held == 13
+
+    reader.client.send(b"no chunk\r\n")
+    assert room.held == 3
+    reader.pass_time(61)
+
+    assert room.held == 0
+
+
+SENT = {
+    "half": LENGTH % 20 + bytes(10),
+    "more": bytes(10),
+    "whole": LENGTH % 20 + bytes(20),
+    "two": (LENGTH % 20 + bytes(20)) * 2,
+    "chunks": CHUNKED + b"8\r\n%b\r\n" % bytes(8),
+    "end of chunks": b"0\r\n\r\n",
+    "nonsense": b"no chunk, and no head\r\n\r\n",
+    "nothing to it": b"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+}
+STEPS = st.tuples(
+    st.sampled_from([*SENT, "leaves", "resets", "is answered", "is cut", "time"]), st.integers(0, 2)
+)
+
+
+@given(st.lists(STEPS, max_size=25))
+def test_whatever_clients_do_what_their_bodies_hold_is_counted_and_given_back(
+    steps: list[tuple[str, int]],
+) -> None:
+    held: list[Exchange] = []
+
+    async def handler(exchange: Exchange) -> None:
+        held.append(exchange)
+        await exchange.body()
+        await Deferred()
+
+    def under_way() -> list[Exchange]:
+        return [exchange for exchange in held if not exchange.gone and not exchange.finished]
+
+    clients = Clients(handler)
+    room = clients.factory.room
+    room.most = 70
+    ends = [clients.connect() for _ in range(3)]
+    for step, which in steps:
+        open_now = under_way()
+        if step == "time":
+            clients.clock.advance(61)
+        elif step == "is answered" and open_now:
+            open_now[which % len(open_now)].respond(200)
+        elif step == "is cut" and open_now:
+            open_now[which % len(open_now)].abort()
+        elif not ends[which].is_closed() and step in SENT:
+            ends[which].send(SENT[step])
+        elif not ends[which].is_closed() and step in ("leaves", "resets"):
+            (ends[which].leave if step == "leaves" else ends[which].reset)()
+        clients.clock.advance(0)
+        assert room.held == sum(exchange.intake.held_bytes for exchange in under_way()) <= room.most
+
+    for end in ends:
+        if not end.is_closed():
+            end.reset()
+    clients.clock.advance(0)
+    assert room.held == 0

@@ -193,7 +193,7 @@ def test_a_body_that_ends_early_is_no_request_and_reaches_nobody(daemon: Daemon,
     assert (len(daemon.rows()), len(events(folder, "arrived"))) == (rows, arrived)
 
 
-def test_a_body_that_trickles_in_holds_no_box_and_is_served_when_it_is_there(daemon: Daemon) -> None:
+def test_case_077_a_body_that_trickles_in_holds_no_box_and_is_served_when_it_is_there(daemon: Daemon) -> None:
     request = request_bytes("POST", CHAT, chat_body("a"), json_fields(tag="trickle"))
     with Wire(daemon.port) as wire:
         for at in range(0, len(request), 16):

@@ -113,9 +113,13 @@ def test_a_server_program_that_is_missing_is_named_to_callers_and_then_not_asked
         assert all("/opt/nowhere/llama-server" in answer.error for answer in answers)
         assert all("Traceback" not in answer.error for answer in answers)
         assert 1 <= int(answers[2].headers["Retry-After"]) <= 5
-        failures = [line for line in daemon.output().splitlines() if "load_failed" in line]
-        assert len(failures) == 3
-        assert all("model=a" in line and "/opt/nowhere/llama-server" in line for line in failures)
+
+        def failures() -> list[str]:
+            return [line for line in daemon.output().splitlines() if "load_failed" in line]
+
+        until(lambda: len(failures()) >= 3, "the lines of three failures")
+        assert len(failures()) == 3
+        assert all("model=a" in line and "/opt/nowhere/llama-server" in line for line in failures())
         assert daemon.chat("b").status == 200
 
 

@@ -105,13 +105,13 @@ def chat(daemon: Daemon, fields: Mapping[str, str], path: str = CHAT) -> Answer:
 
 
 @pytest.mark.parametrize("fields", GOOD.values(), ids=GOOD)
-def test_a_key_opens_in_every_way_to_show_one(fields: dict[str, str], locked: Daemon) -> None:
+def test_case_086_a_key_opens_in_every_way_to_show_one(fields: dict[str, str], locked: Daemon) -> None:
     assert ask(locked.port, "GET", "/running", None, fields).status == 200
     assert chat(locked, fields).status == 200
 
 
 @pytest.mark.parametrize("fields", BAD.values(), ids=BAD)
-def test_what_is_no_key_opens_nothing(fields: dict[str, str], locked: Daemon) -> None:
+def test_case_086_what_is_no_key_opens_nothing(fields: dict[str, str], locked: Daemon) -> None:
     for answer in (
         ask(locked.port, "GET", "/running", None, fields),
         chat(locked, fields),
@@ -122,7 +122,7 @@ def test_what_is_no_key_opens_nothing(fields: dict[str, str], locked: Daemon) ->
         assert answer.headers["WWW-Authenticate"] == 'Basic realm="llama-swap"'
 
 
-def test_without_a_key_only_what_tells_nothing_is_open(locked: Daemon) -> None:
+def test_case_086_without_a_key_only_what_tells_nothing_is_open(locked: Daemon) -> None:
     assert {path: ask(locked.port, "GET", path).status for path in OPEN} == OPEN
     assert {path: ask(locked.port, "GET", path).status for path in CLOSED} == dict.fromkeys(CLOSED, 401)
     for method, path in (("POST", "/api/models/unload"), ("POST", "/api/inflight/1/cancel")):
@@ -130,13 +130,13 @@ def test_without_a_key_only_what_tells_nothing_is_open(locked: Daemon) -> None:
     assert ask(locked.port, "OPTIONS", CHAT).status == 204
 
 
-def test_a_body_without_a_key_is_refused_before_it_has_come(locked: Daemon) -> None:
+def test_case_086_a_body_without_a_key_is_refused_before_it_has_come(locked: Daemon) -> None:
     with Wire(locked.port) as wire:
         wire.send(request_bytes("POST", CHAT, headers={**json_fields(), "Content-Length": "100000000"}))
         assert wire.read_until(b"\r\n").startswith(b"HTTP/1.1 401 ")
 
 
-def test_a_key_stands_in_no_capture_no_row_and_no_log(locked: Daemon) -> None:
+def test_case_086_a_key_stands_in_no_capture_no_row_and_no_log(locked: Daemon) -> None:
     fields = {"Authorization": f"Bearer {KEY}", "x-api-key": KEY, "Cookie": f"key={KEY}"}
     assert chat(locked, fields).status == 200
     page = ask(locked.port, "GET", "/api/metrics/activity", None, fields)
@@ -150,7 +150,9 @@ def test_a_key_stands_in_no_capture_no_row_and_no_log(locked: Daemon) -> None:
     assert not any(KEY.encode() in answer.body for answer in (page, *logs))
 
 
-def test_credentials_reach_the_model_server_unchanged_as_they_do_with_llama_swap(locked: Daemon) -> None:
+def test_case_086_credentials_reach_the_model_server_unchanged_as_they_do_with_llama_swap(
+    locked: Daemon,
+) -> None:
     """A llama-server that was given `--api-key` needs them; see the section on differences in the README."""
     told = chat(locked, {"Authorization": f"Bearer {KEY}"}).json
 
@@ -198,7 +200,9 @@ def test_an_answer_says_of_its_origin_what_llama_swap_says_and_never_says_it_twi
 # Status pages
 
 
-def test_helper_routes_answer_as_llama_swaps_do_and_never_swap_for_a_resident_model(tmp_path: Path) -> None:
+def test_case_089_helper_routes_answer_as_llama_swaps_do_and_never_swap_for_a_resident_model(
+    tmp_path: Path,
+) -> None:
     with started(tmp_path, stub_config(tmp_path)) as daemon:
         assert [daemon.get(path).status for path in ("/models", "/v1/models", "/props")] == [200, 200, 404]
         assert daemon.get("/models").json["data"][0]["id"] == "a"

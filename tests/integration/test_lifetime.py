@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import socket
+import sqlite3
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from llamaswap.service import LEAST_CHILD_GRACE
+from llamaswap.signalling import SAME_WISH
 from support.real_daemon import events, free_ports, started, stub_config
 from support.real_daemon_talk import Wire, chat_body, json_fields, request_bytes, until
 
@@ -54,19 +60,67 @@ def test_a_stop_lets_the_running_job_finish_and_refuses_who_waits_at_once(
         daemon.assert_alone()
 
 
-def test_a_second_signal_changes_nothing(tmp_path: Path) -> None:
+def test_the_echo_of_a_signal_changes_nothing(tmp_path: Path) -> None:
     with started(tmp_path, stub_config(tmp_path)) as daemon, Wire(daemon.port) as job:
         job.send(streaming("a", tokens=8, gap=0.1))
         job.read_until(b'"n": 0')
 
         daemon.process.send_signal(signal.SIGINT)
-        until(lambda: "service.stopping" in daemon.output(), "the stop to begin")
         daemon.process.send_signal(signal.SIGINT)
         daemon.process.send_signal(signal.SIGTERM)
 
         assert b"[DONE]" in job.read_until(b"0\r\n\r\n")
         assert daemon.process.wait(10) == 0
         daemon.assert_alone()
+
+
+@pytest.mark.parametrize("words", ["", "--ignore-term"], ids=["heeds TERM", "ignores TERM"])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_cuts_the_running_job_and_gives_servers_little_time(
+    signum: int, words: str, tmp_path: Path
+) -> None:
+    with started(tmp_path, stub_config(tmp_path, words=words)) as daemon, Wire(daemon.port) as job:
+        job.send(streaming("a", tokens=600, gap=0.1))
+        job.read_until(b'"n": 0')
+        daemon.process.send_signal(signum)
+        assert not job.ends_within(2 * SAME_WISH, b"0\r\n\r\n"), "the job has its time"
+        assert daemon.process.poll() is None
+
+        took = daemon.stop(signum)
+
+        assert took < LEAST_CHILD_GRACE + 3.0
+        with pytest.raises(ConnectionResetError):
+            job.read_to_end()
+        assert b"0\r\n\r\n" not in job.received
+        assert "service.hurried" in daemon.output()
+
+
+def test_a_third_signal_kills_a_deaf_server_at_once(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", IN_NO_HURRY)
+    config = stub_config(tmp_path, words="--ignore-term")
+    with started(tmp_path, config, command=command) as daemon, Wire(daemon.port) as job:
+        job.send(streaming("a", tokens=600, gap=0.1))
+        job.read_until(b'"n": 0')
+        for count in range(2):
+            daemon.process.send_signal(signal.SIGTERM)
+            assert not job.ends_within(2 * SAME_WISH, b"0\r\n\r\n"), f"after signal {count + 1}"
+
+        assert daemon.stop() < 5.0
+
+
+@pytest.mark.parametrize("moment", ["before the start", "after the start"])
+def test_a_signal_before_the_reactor_runs_stops_it_in_order(moment: str, tmp_path: Path) -> None:
+    config = {**stub_config(tmp_path), "hooks": {"on_startup": {"preload": ["a"]}}}
+    store = {"store": {"path": str(tmp_path / "store.db")}}
+    (tmp_path / "config.yaml").write_text(json.dumps(config | store))
+    program = IMPATIENT.replace("BEFORE", str(moment == "before the start"))
+    words = [sys.executable, "-c", program, "--config", "config.yaml", "--listen", "127.0.0.1:0"]
+
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "service.stopped" in ended.stdout
+    assert list(tmp_path.glob("store.db-*")) == [], "the store was closed"
 
 
 def test_a_stop_lets_a_job_finish_that_still_loads(tmp_path: Path) -> None:
@@ -84,6 +138,35 @@ def test_a_stop_lets_a_job_finish_that_still_loads(tmp_path: Path) -> None:
         assert daemon.process.wait(10) == 0
         daemon.assert_alone()
 
+
+IN_NO_HURRY = """
+import llamaswap.service
+from llamaswap.cli import main
+
+llamaswap.service.LEAST_CHILD_GRACE = 60.0
+main()
+"""
+
+IMPATIENT = """
+import signal
+
+from llamaswap.cli import main
+from llamaswap.service import LlamaSwapService
+
+start = LlamaSwapService.startService
+
+
+def start_and_be_told(self):
+    if BEFORE:
+        signal.raise_signal(signal.SIGTERM)
+    start(self)
+    if not BEFORE:
+        signal.raise_signal(signal.SIGTERM)
+
+
+LlamaSwapService.startService = start_and_be_told
+main()
+"""
 
 IN_A_HURRY = """
 import llamaswap.service
@@ -139,6 +222,45 @@ def test_a_killed_daemon_leaves_no_child_and_the_next_one_takes_its_place(wrap: 
         assert second.chat("a").status == 200
         assert second.chat("b").status == 200
         until(lambda: second.model_processes("a") == [], "the end of a, grandchild included")
+
+
+def test_a_port_that_the_old_child_still_has_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    config = stub_config(tmp_path)
+    with (
+        socket.create_server(("127.0.0.1", config["startPort"])) as old,
+        started(tmp_path, config) as daemon,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = pool.submit(daemon.chat, "a")
+        until(lambda: daemon.running() == {"a": "starting"}, "the load")
+        assert not asked.done()
+
+        old.close()
+
+        assert asked.result(20).status == 200
+
+
+def test_what_a_killed_daemon_has_written_is_there_for_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    config = {**stub_config(tmp_path), "store": {"path": str(path)}}
+    with started(tmp_path, config) as first, Wire(first.port) as job:
+        for _ in range(3):
+            assert first.chat("a").status == 200
+        before = [row | {"has_capture": False} for row in first.rows(3)]  # those are in memory
+        job.send(streaming("a", tokens=600, gap=0.1))
+        job.read_until(b'"n": 0')
+        first.process.kill()
+        first.process.wait()
+        assert path.with_name("store.db-wal").stat().st_size > 0, "it had no time to tidy up"
+        first.assert_alone()
+
+    with started(tmp_path, config) as second:
+        assert second.rows(3) == before
+        assert second.chat("b").status == 200
+        assert [row["id"] for row in second.rows(4)] == [1, 2, 3, 4]
+    with sqlite3.connect(path) as store:
+        assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    store.close()
 
 
 def test_a_wrapper_that_forks_is_stopped_with_its_child_on_unload_swap_and_stop(tmp_path: Path) -> None:

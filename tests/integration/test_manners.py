@@ -133,7 +133,7 @@ def test_events_are_handed_on_when_they_arrive(daemon: Daemon) -> None:
     assert max(lags) < 0.5
 
 
-def test_continue_is_said_at_once_also_to_who_will_wait(daemon: Daemon) -> None:
+def test_case_077_continue_is_said_at_once_also_to_who_will_wait(daemon: Daemon) -> None:
     body = chat_body("b", filler="x" * 2_000_000)
     fields = {**json_fields(), "Expect": "100-continue"}
     head, _, _ = request_bytes("POST", CHAT, body, fields).partition(b"\r\n\r\n")
@@ -167,7 +167,7 @@ def test_a_head_request_gets_a_head_only(daemon: Daemon) -> None:
     assert heads[3] == b"OK"
 
 
-def test_an_old_client_gets_a_stream_without_chunks_and_a_close(daemon: Daemon) -> None:
+def test_case_077_an_old_client_gets_a_stream_without_chunks_and_a_close(daemon: Daemon) -> None:
     request = chat({"tokens": 3}).replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n")
     with Wire(daemon.port) as wire:
         wire.send(request)
@@ -178,7 +178,7 @@ def test_an_old_client_gets_a_stream_without_chunks_and_a_close(daemon: Daemon) 
     assert body.endswith(b"data: [DONE]\n\n")
 
 
-def test_pipelined_requests_are_answered_in_their_order_over_one_connection(daemon: Daemon) -> None:
+def test_case_077_pipelined_requests_are_answered_in_their_order_over_one_connection(daemon: Daemon) -> None:
     with Wire(daemon.port) as wire:
         wire.send(chat({"first": 0.2}, "1") + request_bytes("GET", "/health") + chat(tag="3"))
 
@@ -210,7 +210,7 @@ def test_a_chunked_upload_arrives_whole(daemon: Daemon) -> None:
         assert json.loads(head_and_body(wire)[1])["sha256"] == hashlib.sha256(body).hexdigest()
 
 
-def test_a_slow_upload_does_not_hold_the_box(daemon: Daemon) -> None:
+def test_case_077_a_slow_upload_does_not_hold_the_box(daemon: Daemon) -> None:
     request = chat(tag="slow")
     with Wire(daemon.port) as slow:
         slow.send(request[:-10])

@@ -64,7 +64,7 @@ def test_what_is_told_of_a_load_and_the_answer_behind_it_come_through_nginx(
         wire.read_until(b"[DONE]")
 
 
-def test_events_come_through_nginx_when_they_happen(front: int, daemon: Daemon) -> None:
+def test_case_066_events_come_through_nginx_when_they_happen(front: int, daemon: Daemon) -> None:
     with EventSource(front) as source:
         source.wait("queueStatus", lambda _: True)
         for number in range(3):
@@ -78,7 +78,7 @@ def _told(source: EventSource, rows: int) -> bool:
     return len(source.of("activity")) == rows
 
 
-def test_the_log_comes_through_nginx_while_it_is_written(front: int, daemon: Daemon) -> None:
+def test_case_066_the_log_comes_through_nginx_while_it_is_written(front: int, daemon: Daemon) -> None:
     with Wire(front) as wire:
         wire.send(request_bytes("GET", "/logs/stream/proxy?no-history"))
         wire.read_until(b"\r\n\r\n")

@@ -45,7 +45,7 @@ def busy(daemon: Daemon, model: str) -> Iterator[Wire]:
         yield job
 
 
-def test_requests_of_one_caller_start_in_the_order_in_which_he_sent_them(tmp_path: Path) -> None:
+def test_case_048_requests_of_one_caller_start_in_the_order_in_which_he_sent_them(tmp_path: Path) -> None:
     config = stub_config(tmp_path, "a", "b")
     config["routing"]["scheduler"]["settings"] = {"serial": {"agingDivisor": 1}}
     dice = random.Random(48)
@@ -69,7 +69,9 @@ def test_requests_of_one_caller_start_in_the_order_in_which_he_sent_them(tmp_pat
     assert mine == list(range(120))
 
 
-def test_who_left_the_queue_is_never_served_and_his_row_says_how_long_he_waited(tmp_path: Path) -> None:
+def test_case_063_who_left_the_queue_is_never_served_and_his_row_says_how_long_he_waited(
+    tmp_path: Path,
+) -> None:
     with started(tmp_path, stub_config(tmp_path, "a")) as daemon, ThreadPoolExecutor(2) as pool:
         with busy(daemon, "a") as job, Wire(daemon.port) as middle:
             first = pool.submit(daemon.chat, "a", tag="first")
@@ -109,7 +111,7 @@ def one_of_many(daemon: Daemon, dice: random.Random, number: int) -> str:
 
 
 @pytest.mark.parametrize("use", ["serial", "fifo"])
-def test_every_request_is_in_one_place_at_a_time_whatever_callers_and_models_do(
+def test_case_102_every_request_is_in_one_place_at_a_time_whatever_callers_and_models_do(
     use: str, tmp_path: Path
 ) -> None:
     config = stub_config(tmp_path, "a", "b", "c", concurrencyLimit=CALLERS)
@@ -197,7 +199,7 @@ def of_band(sample: dict[str, float], name: str, band: str) -> float:
 PRIORITIES = ["100", "1000000", "50", "2", "0", "-98", "-100"]
 
 
-def test_what_metrics_tell_of_the_queue_is_what_happens_in_it(tmp_path: Path) -> None:
+def test_case_106_what_metrics_tell_of_the_queue_is_what_happens_in_it(tmp_path: Path) -> None:
     config = stub_config(tmp_path, "a", "slow", "broken", "gone")
     config["models"]["broken"]["cmd"] = "sh -c 'exit 3' --port ${PORT}"
     config["models"]["slow"]["cmd"] += " --load 0.5"

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from llamaswap.config.model import ModelConfig
-from llamaswap.processes.fleet import Changed, Fleet
+from llamaswap.processes.fleet import Changed, Fleet, Moved
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.server import ModelServer
@@ -25,7 +25,7 @@ class Yard:
         self.changes: list[tuple[str, State]] = []
         self.fleet = Fleet(self._make, lambda name, _old, new: self.changes.append((name, new)))
 
-    def _make(self, model: ModelConfig, changed: Changed) -> ModelServer:
+    def _make(self, model: ModelConfig, changed: Changed, moved: Moved) -> ModelServer:
         return ModelServer(
             model,
             children=self.children,
@@ -34,6 +34,7 @@ class Yard:
             logbook=Logbook(),
             changed=changed,
             may_expire=lambda _name: True,
+            moved=moved,
         )
 
     def configure(self, *models: ModelConfig) -> None:

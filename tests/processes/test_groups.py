@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -96,3 +97,19 @@ def test_somebody_elses_child_is_not_signalled(leader: subprocess.Popen[str]) ->
     stat = read_stat(member)
     assert stat is not None
     assert stat.state not in {"Z", "X"}
+
+
+def test_who_cannot_look_for_orphans_now_is_told_that_there_may_be_some(
+    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every descriptor may be taken for a moment; whoever asks asks again."""
+    member_of(leader)
+
+    def too_many(_: str) -> list[str]:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as crowded:
+        crowded.setattr(os, "listdir", too_many)
+        crowded.setattr(os.path, "isdir", lambda path: path.endswith("self"))
+        assert SystemGroups().orphans(leader.pid)
+        SystemGroups().kill_orphans(leader.pid)

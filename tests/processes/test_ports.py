@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
+import pytest
+
+from llamaswap.processes import ports
 from llamaswap.processes.ports import is_taken
 
 
@@ -29,3 +33,25 @@ def test_a_connection_that_is_dying_away_does_not_count() -> None:
         client.close()
 
     assert not is_taken(port)
+
+
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_case_105_a_listener_on_the_other_loopback_counts(host: str) -> None:
+    with socket.create_server((host, 0), family=socket.AF_INET6) as server:
+        assert is_taken(server.getsockname()[1])
+
+
+def test_a_machine_without_the_other_loopback_has_nothing_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_LOOPBACKS", ((socket.AF_INET6, "2001:db8::1"), (-1, "::1")))
+
+    assert not is_taken(9)
+
+
+def test_a_process_that_has_used_up_its_descriptors_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def used_up(*_: object) -> socket.socket:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socket, "socket", used_up)
+
+    with pytest.raises(OSError, match="Too many open files"):
+        is_taken(9)

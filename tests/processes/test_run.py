@@ -14,6 +14,8 @@ from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.run import Run
 from support.processes_fakes import FakeChildren, FakeProber, a_model
 
+OWN_PORT = 8080  # where the daemon is thought to listen
+
 
 class Running:
     """A run among fakes, and what it told."""
@@ -31,6 +33,7 @@ class Running:
             clock=self.clock,
             prober=self.prober,
             logbook=Logbook(),
+            is_own=lambda address: address.port == OWN_PORT,
             ready=self.ready.append,
             late=self.late.append,
             ended=self.ended.append,
@@ -138,3 +141,13 @@ def test_what_cannot_be_started_is_raised() -> None:
 
     assert running.run.pid is None
     assert running.ended == []
+
+
+def test_case_030_a_server_that_would_be_the_daemon_itself_is_not_started() -> None:
+    running = Running(proxy=f"http://localhost:{OWN_PORT}/v1")
+
+    with pytest.raises(ValueError, match="'http://localhost:8080/v1' is where this daemon itself listens"):
+        running.run.start()
+
+    assert running.run.pid is None
+    assert running.children.started == []

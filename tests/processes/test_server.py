@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError
 
+from llamaswap.processes.child import PortTaken
 from llamaswap.processes.lifecycle import State
-from llamaswap.processes.server import LoadFailed, ServerGone, ServerReport
+from llamaswap.processes.server import LEGACY, LOOK_AGAIN, LoadFailed, ServerGone, ServerReport
 from support.processes_fakes import FIRST_PID, Outcome, Rig
 
 STOPPED, STARTING, READY, STOPPING, SHUTDOWN = State
@@ -518,6 +519,48 @@ def test_a_stop_before_the_second_try_ends_the_load_at_once() -> None:
     rig.children.started[1].exits()
     load = Outcome(rig.server.ensure_ready())
     rig.child.exits(125)
+
+    assert Outcome(rig.server.stop()).succeeded
+
+    assert failure_of(load).why == "aborted"
+    assert rig.server.state is STOPPED
+    assert rig.clock.getDelayedCalls() == []
+
+
+def test_a_port_that_a_killed_daemons_child_still_has_is_waited_for() -> None:
+    rig = Rig()
+    rig.children.refusal, rig.children.refused_as = "port 5800 is in use by another process", PortTaken
+    load = Outcome(rig.server.ensure_ready())
+    rig.clock.pump([LOOK_AGAIN] * 20)
+    assert load.pending
+    assert rig.server.state is STARTING
+
+    rig.children.refusal = ""
+    rig.clock.advance(LOOK_AGAIN)
+    rig.becomes_healthy()
+
+    assert load.succeeded
+    assert rig.changes == [(STOPPED, STARTING), (STARTING, READY)]
+
+
+def test_a_port_that_stays_taken_is_somebody_elses() -> None:
+    rig = Rig()
+    rig.children.refusal, rig.children.refused_as = "port 5800 is in use by another process", PortTaken
+    load = Outcome(rig.server.ensure_ready())
+
+    rig.clock.pump([LOOK_AGAIN] * (int(LEGACY / LOOK_AGAIN) + 1))
+
+    assert failure_of(load).why == rig.children.refusal
+    assert rig.server.state is STOPPED
+    again = Outcome(rig.server.ensure_ready())
+    assert failure_of(again).why == rig.children.refusal, "and is not waited for any more"
+    assert rig.clock.getDelayedCalls() == []
+
+
+def test_a_stop_ends_the_waiting_for_a_port_at_once() -> None:
+    rig = Rig()
+    rig.children.refusal, rig.children.refused_as = "port 5800 is in use by another process", PortTaken
+    load = Outcome(rig.server.ensure_ready())
 
     assert Outcome(rig.server.stop()).succeeded
 

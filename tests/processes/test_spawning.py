@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import cast
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
+from llamaswap.processes import spawning
 from llamaswap.processes.child import CannotStart, Ending, Order
 from llamaswap.processes.orphanage import Orphanage
 from llamaswap.processes.spawning import (
@@ -199,3 +201,18 @@ def test_elsewhere_the_launcher_is_python(programs: Path, prepare: Callable[[Pat
 
     assert words[0] == sys.executable
     assert words[-1] == str(os.getpid())
+
+
+def test_without_a_descriptor_to_look_at_its_port_with_a_child_cannot_start(
+    nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_many(_: int) -> bool:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(spawning, "is_taken", too_many)
+
+    with pytest.raises(CannotStart) as caught:
+        nursery.children.spawn(Order(("serve",), port=1), nursery.output.append, nursery.endings.append)
+
+    assert "Too many open files" in str(caught.value)
+    assert nursery.reactor.spawned == []

@@ -12,7 +12,7 @@ from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.heads import RequestHead, ResponseHead
-from llamaswap.http1.relay import Ended, Outcome
+from llamaswap.http1.relay import HIGH_WATER_BYTES, Ended, Outcome
 from llamaswap.processes.health import parse_proxy
 from llamaswap.proxying.local import (
     NO_LIMIT,
@@ -202,7 +202,12 @@ ANSWER = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Type: text/event-stream\r\nCont
 class Local(House):
     """A house that hands everything to one local model's server."""
 
-    def __init__(self, timeouts: Timeouts | None = None, proxy: str = "http://10.0.0.1:81/base") -> None:
+    def __init__(
+        self,
+        timeouts: Timeouts | None = None,
+        proxy: str = "http://10.0.0.1:81/base",
+        high_water: int = HIGH_WATER_BYTES,
+    ) -> None:
         upstreams = Upstreams()
         self.model = ModelConfig(id="m", timeouts=timeouts or Timeouts())
         self.pool = Pool(upstreams)
@@ -210,7 +215,7 @@ class Local(House):
         self.metered = False
         self.streamed = False
         self._address = parse_proxy(proxy)
-        self._local = LocalUpstream(self.pool)
+        self._local = LocalUpstream(self.pool, high_water=high_water)
         super().__init__(self._to_model, upstreams)
 
     async def _to_model(self, exchange: Exchange, body: Body) -> Outcome:
@@ -373,3 +378,23 @@ def test_a_server_that_does_not_answer_in_time_is_a_failure() -> None:
     house.upstreams.advance(10)
 
     assert house.failures == ["timed out waiting for the response head"]
+
+
+@pytest.mark.parametrize(
+    ("high_water", "held_back"), [(100_000, [False, True]), (1_000_000, [False, False]), (0, [False, False])]
+)
+def test_a_client_that_reads_slowly_is_held_as_much_for_as_is_said(
+    high_water: int, held_back: list[bool]
+) -> None:
+    house = Local(high_water=high_water)
+    house.ask(ASKED)
+    upstream = house.upstreams.accept()
+    house.client.stall()
+    upstream.send(b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 900000\r\n\r\n")
+
+    states = []
+    for _ in range(2):
+        upstream.send(bytes(90_000))
+        states.append(upstream.is_paused())
+
+    assert states == held_back

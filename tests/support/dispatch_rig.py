@@ -13,6 +13,7 @@ from twisted.internet.task import Clock
 from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
 from zope.interface import implementer
 
+from llamaswap.ceilings import Ceiling
 from llamaswap.config.model import (
     Config,
     GroupConfig,
@@ -174,7 +175,15 @@ class DispatchRig:
         self.leased: list[Caller] = []  # everybody who got a lease, in order
         self.fleet = Fleet(self._server, lambda _model, _old, _new: None)
         self.fleet.configure(self.config.models)
-        self.dispatcher = Dispatcher(make_scheduler(self.config), self.fleet, self.clock, self.tally)
+        self.reached: list[str] = []  # the limits for which somebody was turned away
+        self._ceiling = Ceiling("waiting", self.clock, self.reached.append)
+        self.dispatcher = Dispatcher(
+            make_scheduler(self.config), self.fleet, self.clock, self.tally, self._ceiling
+        )
+
+    def allow_waiting(self, most: int) -> None:
+        """From now on so many may wait."""
+        self._ceiling.most = most
 
     def call(self, model: str, priority: int = 0, **options: Any) -> Caller:
         """Let somebody ask for a lease."""

@@ -14,9 +14,11 @@ DOCUMENTS = (
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "docs/request-priority.md",
     "docs/operations.md",
     "docs/differences-from-llama-swap.md",
+    "docs/stub.md",
 )
 
 _FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

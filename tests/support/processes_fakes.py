@@ -76,6 +76,7 @@ class FakeChildren:
 
     started: list[FakeChild] = field(default_factory=list)
     refusal: str = ""  # why nothing can be started; empty = it can
+    refused_as: type[CannotStart] = CannotStart
     closed: bool = False
 
     def spawn(
@@ -83,7 +84,7 @@ class FakeChildren:
     ) -> FakeChild:
         """Start one, or refuse."""
         if self.refusal:
-            raise CannotStart(self.refusal)
+            raise self.refused_as(self.refusal)
         child = FakeChild(FIRST_PID + len(self.started), order, output, ended)
         self.started.append(child)
         return child

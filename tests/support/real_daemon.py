@@ -43,6 +43,8 @@ class Daemon:
         environ: added to this process's environment.
         command: the words before `--config`.
         ends_by_signal: whether it ends, when all is done, by the signal that stopped it, as twistd does.
+        listen: whether it is told where to listen.
+        pass_fds: descriptors that it inherits, under the same numbers.
     """
 
     def __init__(
@@ -54,13 +56,17 @@ class Daemon:
         environ: Mapping[str, str] | None = None,
         command: Sequence[str] = LLAMA_SWAP,
         ends_by_signal: bool = False,
+        listen: bool = True,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         self.mark = uuid.uuid4().hex
         self.port = port
         self._ends_by_signal = ends_by_signal
         (folder / "config.yaml").write_text(config)
         self._output = folder / f"daemon-{self.mark}.log"
-        words = [*command, "--config", str(folder / "config.yaml"), "--listen", f"127.0.0.1:{port}"]
+        words = [*command, "--config", str(folder / "config.yaml")]
+        if listen:
+            words += ["--listen", f"127.0.0.1:{port}"]
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
                 words,
@@ -68,6 +74,7 @@ class Daemon:
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 env={**os.environ, **(environ or {}), MARK: self.mark},
+                pass_fds=pass_fds,
             )
 
     @property

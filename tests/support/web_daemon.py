@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionRefusedError as Refused
 from twisted.internet.interfaces import (
     IAddress,
     IHostnameResolver,
@@ -35,6 +36,7 @@ from llamaswap.activity.record import Activity
 from llamaswap.activity.store import ActivityStore
 from llamaswap.config.load import load_text
 from llamaswap.config.model import Config
+from llamaswap.doubts import SETTLE
 from llamaswap.engine import Engine
 from llamaswap.generation import Generation
 from llamaswap.http1.client import Pool
@@ -245,6 +247,12 @@ class WebDaemon:
     def ready(self) -> None:
         """The child that is starting is healthy."""
         self.prober.answers(200)
+
+    def refuses(self) -> None:
+        """Nothing listens where a model's server should be, now and after a moment's doubt."""
+        self.reactor.refuse(Refused())
+        self.reactor.advance(SETTLE)
+        self.reactor.refuse(Refused())
 
     def goes(self) -> None:
         """Children that were asked to stop do so."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from llamaswap.telemetry.memory import memory_bytes
+from llamaswap.telemetry.memory import available_bytes, memory_bytes
 from support.telemetry_sources import plant
 
 GIB = 1 << 30
@@ -62,3 +62,16 @@ def test_a_limit_that_limits_nothing_does_not_count(tmp_path: Path, limit: str) 
 
 def test_a_machine_that_tells_nothing_has_an_unknown_amount(tmp_path: Path) -> None:
     assert memory_bytes(tmp_path, 4096) is None
+
+
+def test_what_is_available_is_the_kernel_s_estimate_within_the_control_group_s_limit(tmp_path: Path) -> None:
+    meminfo = "MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:   2097152 kB\n"
+    plant(tmp_path, {"proc/meminfo": meminfo, "proc/self/cgroup": "0::/llm.service"})
+    assert available_bytes(tmp_path) == 2 * GIB
+
+    plant(tmp_path, {"sys/fs/cgroup/llm.service/memory.max": str(GIB)})
+    assert available_bytes(tmp_path) == GIB
+
+
+def test_nothing_is_known_to_be_available_on_a_machine_that_tells_nothing(tmp_path: Path) -> None:
+    assert available_bytes(tmp_path) == 0

@@ -49,7 +49,9 @@ class Scrape:
 
 def verdict(band: Band, waited: float = 0.0, *terms: Term) -> Verdict:
     """A verdict of this band."""
-    return Verdict(priority=0, band=band, waited_us=round(waited * 1e6), thousandths=0, changed_by=frozenset(terms))
+    return Verdict(
+        priority=0, band=band, waited_us=round(waited * 1e6), thousandths=0, changed_by=frozenset(terms)
+    )
 
 
 @pytest.mark.parametrize("band", BANDS)

@@ -34,6 +34,19 @@ def test_what_llama_swap_does_not_know_is_shown_only_when_in_use() -> None:
     assert effective(grouped(serial))["serial"] == {"agingDivisor": 30.0, "swapAffinityBonus": 10}
 
 
+def test_limits_are_shown_when_one_is_not_the_default() -> None:
+    assert "limits" not in effective(grouped())
+    assert "limits" not in effective(load_text("limits: {requestBody: 1GiB, readers: 256}"))
+    assert effective(load_text("limits: {requestBody: 64KiB, waiting: 5}"))["limits"] == {
+        "connections": 0,
+        "waiting": 5,
+        "requestBody": 65536,
+        "heldBodies": None,
+        "slowClient": 8 << 20,
+        "readers": 256,
+    }
+
+
 def test_a_model_that_is_read_to_its_end_says_so() -> None:
     settings = 'cmd: s, proxy: "http://h", compat: {drainOnDisconnect: true}'
     drained = load_text(f"models: {{m: {{{settings}}}}}").models["m"]

@@ -38,6 +38,12 @@ BROKEN = (
     "performance: {every: 10}",
     "performance: {every: soon}",
     "upstream: {ignorePaths: all}",
+    "limits: 5",
+    "limits: {waiting: -1}",
+    "limits: {readers: many}",
+    "limits: {requestBody: 64M}",
+    "limits: {heldBodies: -1}",
+    "limits: {slowClient: 1000}",
     "hooks: {on_startup: {preload: m}}",
     MODEL % "ttl: soon",
     MODEL % "ttl: '60'",
@@ -113,6 +119,16 @@ def test_a_key_that_the_loader_warns_about_is_rejected(text: str) -> None:
     assert any("unknown key" in warning for warning in load_text(text).warnings)
 
     assert complaints(text) != []
+
+
+@pytest.mark.parametrize(
+    "limits", ["slowClient: 0", "slowClient: 64KiB, heldBodies: ~", "requestBody: 1.5 GiB", "waiting: 5.5"]
+)
+def test_limits_are_numbers_and_sizes(limits: str) -> None:
+    text = f"limits: {{{limits}}}"
+    load_text(text)
+
+    assert complaints(text) == []
 
 
 def test_anchors_and_notes_may_stand_under_keys_of_their_own() -> None:

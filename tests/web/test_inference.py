@@ -264,7 +264,7 @@ def test_a_refused_connection_is_a_502_with_an_envelope_and_a_row() -> None:
     asked = daemon.chat()
     daemon.ready()
 
-    daemon.reactor.refuse(Refused())
+    daemon.refuses()
 
     assert asked.status == 502
     assert "upstream gave no answer" in asked.message
@@ -410,20 +410,50 @@ def test_an_upstream_that_dies_in_the_middle_cuts_the_client_off_and_the_row_say
     assert "upstream died" in row.error_msg
 
 
-def test_a_child_that_crashes_is_started_again_for_the_next_call() -> None:
+def test_a_child_that_crashes_before_it_has_answered_is_started_again_and_asked_again() -> None:
     daemon = WebDaemon()
     upstream = daemon.warm()
-    daemon.chat()
+    asked = daemon.chat()
     waiting = daemon.chat()
 
     daemon.child.is_killed()
     upstream.dies()
     daemon.reactor.refuse(Refused())  # the kept connection might have been stale, so it was tried again
     daemon.ready()
-    daemon.upstream().answers()
+    upstream = daemon.upstream()
+    upstream.answers()
+    upstream.answers()
 
-    assert waiting.status == 200
+    assert (asked.status, waiting.status) == (200, 200)
     assert len(daemon.children.started) == 2
+    assert daemon.metric('llamaswap_swaps_total{model="a"}') == 2
+
+
+def test_a_child_that_crashes_and_cannot_be_started_again_is_a_failed_load() -> None:
+    daemon = WebDaemon()
+    upstream = daemon.warm()
+    asked = daemon.chat()
+    daemon.child.is_killed()
+    upstream.dies()
+
+    daemon.reactor.refuse(Refused())
+    daemon.child.exits(1)
+
+    assert asked.status == 500
+    assert daemon.engine.when_idle().called
+
+
+def test_only_a_job_may_start_a_server_again() -> None:
+    daemon = WebDaemon()
+    upstream = daemon.warm()
+    asked = daemon.get("/props?model=a")
+    daemon.child.is_killed()
+    upstream.dies()
+
+    daemon.reactor.refuse(Refused())
+
+    assert asked.status == 502
+    assert len(daemon.children.started) == 1
 
 
 def test_the_box_is_free_when_the_upstream_is_done_although_the_client_is_slow() -> None:

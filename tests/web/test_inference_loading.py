@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from twisted.internet.error import ConnectionRefusedError as Refused
 
 from support.web_daemon import WebDaemon
 from support.web_talk import Talk
@@ -164,7 +163,7 @@ def test_a_refused_connection_is_told_as_data() -> None:
     asked = stream(daemon)
     daemon.ready()
 
-    daemon.reactor.refuse(Refused())
+    daemon.refuses()
 
     assert b"upstream gave no answer" in b"".join(asked.pieces)
     assert asked.pieces[-1] == b""

@@ -123,7 +123,7 @@ def test_a_place_is_given_back_whatever_the_end(how: str) -> None:
     else:
         daemon.ready()
         if how == "refused":
-            daemon.reactor.refuse(Refused())
+            daemon.refuses()
         else:
             upstream = daemon.upstream()
             if how == "answered":

@@ -19,7 +19,7 @@ from support.http1_wires import TODAY, Clients
 POST = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 0\r\n\r\n"
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-    b"Date: " + TODAY.encode() + b"\r\nConnection: close\r\n\r\n"
+    b"X-Accel-Buffering: no\r\nDate: " + TODAY.encode() + b"\r\nConnection: close\r\n\r\n"
 )
 OPENING = "━━━━━\nllama-swap loading model: m1\n"
 

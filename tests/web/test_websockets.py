@@ -6,12 +6,11 @@ import pytest
 
 from llamaswap.config.model import ModelConfig
 from llamaswap.errors import NotLoaded
-from llamaswap.http1.body import Body
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.framing import Framing
-from llamaswap.http1.heads import Headers, format_request
+from llamaswap.http1.heads import Headers
 from llamaswap.http1.relay import relay
+from llamaswap.http1.writing import format_request
 from llamaswap.proxying.local import upstream_fields
 from llamaswap.web.answers import refuse
 from llamaswap.web.websockets import goes_past_the_queue, is_websocket
@@ -85,8 +84,7 @@ def house(*, ready: bool) -> tuple[End, Upstreams]:
         except NotLoaded as refusal:
             refuse(exchange, refusal)
             return
-        body = Body(Framing.NONE, [], [], 0)
-        fields = upstream_fields(head, body, exchange.client_host, metered=False)
+        fields = upstream_fields(head, exchange.client_host, metered=False)
         request = format_request(head.method, head.target, fields)
         await relay(exchange, pool, "127.0.0.1", 81, [request], method=head.method)
 

@@ -1,0 +1,137 @@
+"""What is true of a daemon at any moment, whatever was done to it.
+
+Each function returns what is wrong, '' for nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from llamaswap.doubts import SETTLE
+from llamaswap.greeting import GREETING_SECONDS
+from llamaswap.processes.lifecycle import State
+from support.machine import House
+from support.machine_parts import model_of
+
+Truth = Callable[[House], str]
+
+
+def nothing_was_seen(house: House) -> str:
+    """Nobody started whom nobody wanted, nor beside one that has to go."""
+    return "; ".join(house.wrong)
+
+
+def each_request_is_in_flight_or_has_its_row(house: House) -> str:
+    """Never both, and never neither."""
+    rows, flights = len(house.rig.rows), len(house.rig.service._around.inflight)
+    due = house.chats_due()
+    return "" if rows + flights == due else f"{due} requests, {rows} rows, {flights} in flight"
+
+
+def one_job_at_a_time(house: House) -> str:
+    """Under serial, but for those that another scheduler had let run side by side."""
+    if house.plan.scheduler != "serial":
+        return ""
+    jobs = {job.number for job in house.rig.service.engine.view().jobs}
+    if len(jobs) > 1 and not jobs <= house.inherited.keys():
+        return f"jobs at once: {sorted(jobs)}"
+    busy = [line.model for line in house.asked() if line.server.line.startswith("POST")]
+    return f"at work at once: {busy}" if len(busy) > max(1, len(jobs)) else ""
+
+
+def nobody_waits_for_nothing(house: House) -> str:
+    """Whoever waits does so for a job, and a job for something that exists."""
+    engine = house.rig.service.engine
+    view = engine.view()
+    waiting = sum(band.depth for band in view.bands.values())
+    moving = _moving(house)
+    if waiting and not view.jobs and (house.plan.scheduler == "serial" or not moving):
+        return f"{waiting} wait, and nothing is done: {engine.states()}"
+    if moving or _something_is_due(house, GREETING_SECONDS if house.preloads else 0.0):
+        return ""
+    for job in view.jobs:
+        doubted = job.model in engine.dispatcher._doubts and _something_is_due(house, SETTLE)
+        if job.model not in _spoken_to(house) and not doubted:
+            return f"the job for {job.model} waits for nothing: {engine.states()}"
+    return ""
+
+
+def _moving(house: House) -> bool:
+    """Whether a model's process is coming or going."""
+    fleet = house.rig.service.engine.fleet
+    return any(server.state in (State.STARTING, State.STOPPING) for server in fleet.values())
+
+
+def _something_is_due(house: House, within: float) -> bool:
+    """Whether there is a timer that ends within so many seconds; 0 = in this turn of the reactor."""
+    until = house.rig.reactor.seconds() + within
+    return any(call.getTime() <= until for call in house.rig.reactor.getDelayedCalls())
+
+
+def _spoken_to(house: House) -> set[str]:
+    """The models whose servers are asked something, or about to be."""
+    lines = {line.model for line in house.lines if line.asked or line.ending}
+    return lines | set(house.wanted_lines())
+
+
+def states_are_those_of_the_processes(house: House) -> str:
+    """A model is stopped when no child of it lives, and has one child otherwise."""
+    alive = Counter(model_of(child) for child in house.rig.children.alive)
+    states = house.rig.service.engine.states()
+    if states.keys() != house.plan.models.keys():
+        return f"shown are {sorted(states)}, configured are {sorted(house.plan.models)}"
+    wrong = {name: state for name, state in states.items() if (state != "stopped") != (alive[name] == 1)}
+    return f"{wrong} and living: {dict(alive)}" if wrong or max(alive.values(), default=0) > 1 else ""
+
+
+def counters_are_what_happened(house: House) -> str:
+    """Rows tell of the same dispatches, departures and answers; calls that only look leave no rows."""
+    counted, rows = house.counters(), house.rig.rows
+    flights, looks = len(house.rig.service._around.inflight), house.looks_due()
+    dispatched = sum(bool({"serial_score", "fifo_priority"} & row.metadata.keys()) for row in rows)
+    most = dispatched if house.only_serial else len(rows)  # fifo's verdict is in the rows it granted only
+    abandoned = sum("while queued" in row.error_msg for row in rows)
+    answered = Counter(f"requests_total {row.resp_status_code}" for row in rows)
+    brackets = {
+        "dispatched_total": (dispatched, most + flights + looks + house.preloads),
+        "abandoned_total": (abandoned, abandoned + looks + house.preloads),
+        "requests_total": (len(rows), len(rows) + looks),
+        "swaps_total": (0, counted["dispatched_total"]),
+        "model_load_seconds_count": (0, counted["swaps_total"]),
+        "queue_wait_seconds_count": (counted["dispatched_total"], counted["dispatched_total"]),
+    }
+    wrong = [
+        f"{name} is {counted[name]}, not {low}..{high}"
+        for name, (low, high) in brackets.items()
+        if not low <= counted[name] <= high
+    ]
+    wrong += [
+        f"{code}: {counted[code]}, not {least}" for code, least in answered.items() if counted[code] < least
+    ]
+    return "; ".join(wrong)
+
+
+def no_child_without_a_load(house: House) -> str:
+    """Each start belongs to a load that a ticket needed, or to a reload that replaced one under way."""
+    starts, loads = len(house.rig.children.started), house.counters()["swaps_total"]
+    spare = house.reloads * 3
+    return "" if starts <= loads + spare else f"{starts} starts, {loads} loads, {house.reloads} reloads"
+
+
+def rows_are_sane(house: House) -> str:
+    """No time is negative, whatever the clock on the wall did."""
+    odd = [row for row in house.rig.rows[-3:] if row.duration_ms < 0 or row.resp_status_code < 100]
+    return f"odd rows: {odd}" if odd else ""
+
+
+TRUTHS: tuple[Truth, ...] = (
+    nothing_was_seen,
+    each_request_is_in_flight_or_has_its_row,
+    one_job_at_a_time,
+    nobody_waits_for_nothing,
+    states_are_those_of_the_processes,
+    counters_are_what_happened,
+    no_child_without_a_load,
+    rows_are_sane,
+)
