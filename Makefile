@@ -49,7 +49,7 @@ unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n auto -p no:cacheprovider --ignore=tests/integration --ignore=tests/field --ignore=$(TRANSCRIPTS)
 
 integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
-	$(BIN)/python -m pytest -q $(REAL) || { \
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile $(REAL) || { \
 		echo "on a busy machine a real process may be late; asking those that failed once more:"; \
 		$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures=none $(REAL); \
 	}

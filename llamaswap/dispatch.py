@@ -233,22 +233,24 @@ class Dispatcher:
         if server is not None and server.state is State.READY:
             self._doubts.begin(model)
 
-    async def revive(self, model: str) -> None:
-        """Have a leased model's server answer again, after a connection to it was refused.
+    async def revive(self, lease: Lease) -> bool:
+        """Find out, after a connection to a leased server was refused, whether another one is worth trying.
 
         It may have died a moment ago, before anybody could know; then it is started
         again, as part of the job that holds the lease: whatever may run beside it did.
+        One that somebody has stopped stays stopped.
 
         Raises:
-            Refusal: it could not be started.
+            LoadRefused: it could not be started.
         """
+        server = lease.server
+        model = server.model.id
         self.doubt(model)
         await self._doubts.over(model)
-        server = self._fleet.get(model)
-        if server is None:  # it was gone from the configuration, and now it is gone for good
-            raise NotReady(model)
         if server.state is _READY:
-            return
+            return True
+        if lease.verdict is None or server.crashes == lease.crashes or self._fleet.get(model) is not server:
+            return False
         began = self._clock.seconds()
         self._observer.load_began(model)
         self._log.info("dispatch.load_began model={model} evict={evict}", model=model, evict="")
@@ -257,6 +259,7 @@ class Dispatcher:
         except LoadFailed as failed:
             raise LoadRefused(failed.why, failed.output) from failed
         self._observer.load_ended(model, self._clock.seconds() - began)
+        return True
 
     def server_changed(self, model: str) -> None:
         """This model's server has come into another state."""
@@ -373,7 +376,7 @@ class Dispatcher:
         resident = waiter.turn == self._turn
         load = 0.0 if resident else self._clock.seconds() - waiter.dispatched
         self._held[ticket.model] += 1
-        waiter.end(Lease(server=server, verdict=waiter.verdict, load=load))
+        waiter.end(Lease(server=server, verdict=waiter.verdict, load=load, crashes=server.crashes))
 
     def _log_dispatch(self, ticket: Ticket, verdict: Verdict, resident: bool) -> None:
         self._log.info(

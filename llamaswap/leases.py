@@ -56,3 +56,4 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     server: ModelServer
     verdict: Verdict | None  # None for a call that went past the queue
     load: float  # seconds of load between dispatch and lease; 0 when the model was resident
+    crashes: int = 0  # of the server, by the time of the lease

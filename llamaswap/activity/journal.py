@@ -240,7 +240,7 @@ class Journal:
         self._failing, backlog.dropped = False, 0
 
     def aside(self, work: Callable[[], T]) -> Deferred[T]:
-        """Do something on the writing thread, between two batches; fails as `work` does, or `JournalClosed`."""
+        """Do something on the writing thread, between batches; fails as `work` does, or `JournalClosed`."""
         if self._pool is None or self._ended:
             return defer.fail(JournalClosed("the activity journal is closed"))
         return deferToThreadPool(self._reactor, self._pool, work)

@@ -111,6 +111,7 @@ class ModelServer:
         self.model = model
         self.address = Address("", 0, "", "")  # valid while ready
         self.loads = 0  # times that it became ready
+        self.crashes = 0  # times that it ended by itself after that
         self._children = children
         self._clock = clock
         self._prober = prober
@@ -326,6 +327,8 @@ class ModelServer:
         assert run is not None
         if run.was_stopped:
             self._last_stop = self._clock.seconds()
+        elif self.state is State.READY:
+            self.crashes += 1
         elif self.state is State.STARTING:
             if self._deserves_second_try(run):
                 self._tried_again = True

@@ -281,11 +281,10 @@ class Inference:
                     into=into,
                 )
             except UpstreamFailed as failed:
-                if failed.sent or not again or lease.verdict is None:
+                if failed.sent or not again or not await self._dispatcher.revive(lease):
                     self._dispatcher.doubt(server.model.id)
                     why = f"[{server.model.id}] upstream gave no answer: {failed.reason}"
                     raise UpstreamUnreachable(why) from failed
-            await self._dispatcher.revive(server.model.id)
         raise AssertionError("unreachable")
 
     def _note_death(self, model: str, outcome: Outcome) -> None:
