@@ -28,10 +28,11 @@ import bench.growth
 import bench.scenarios
 from bench.figures import Curve, Figure, print_table, write_results
 from bench.launching import Failed, progress
+from bench.report import fill
 
 ROUNDS, QUICK_ROUNDS = 7, 3
 
-RESULTS, PLOTS = Path("bench/results.json"), Path("docs/plots")
+RESULTS, PLOTS, DOCUMENT = Path("bench/results.json"), Path("docs/plots"), Path("docs/performance.md")
 
 INTERRUPTED = 130  # as a shell has it
 
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_results(options.results or RESULTS, figures, grown, rounds=rounds, quick=options.quick)
     if grown and (options.plots or not options.only):
         _draw(grown, options.plots or PLOTS, failures)
+    if not options.only and not options.results:
+        fill(DOCUMENT, RESULTS)
     for failure in failures:
         print(f"could not measure {failure}", file=sys.stderr)
     return 1 if failures else 0

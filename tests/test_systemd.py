@@ -102,7 +102,7 @@ def test_its_command_line_is_one_that_twistd_takes(tmp_path: Path) -> None:
     ours = [places.get(word, word) for word in ours]
     options.parseOptions(ours)  # type: ignore[no-untyped-call]  # Twisted's Options are untyped
 
-    assert own == ["--nodaemon", "--pidfile="]
+    assert own == ["--nodaemon", "--reactor=llamaswap", "--pidfile="]
     assert llamaswap_plugin.llamaswap.tapname == "llamaswap"
     assert options.addresses == [], "what systemd has opened goes before the default"
     assert options.plan is not None

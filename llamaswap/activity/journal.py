@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -28,11 +29,13 @@ from twisted.python.threadpool import ThreadPool
 from llamaswap.activity.backlog import Backlog, Entry, Ready, Stored
 from llamaswap.activity.query import ActivityQuery
 from llamaswap.activity.record import Activity
+from llamaswap.activity.rows import Values
 from llamaswap.activity.store import ActivityStore
 
 GATHER: Final = 0.05  # seconds that a row may wait for others
 RETRY: Final = 5.0  # seconds between attempts while the store fails
 PATIENCE: Final = 10.0  # seconds that closing may take
+TOLD_AT_ONCE: Final = 10  # rows whose ids are told in one turn: others want to be served in between
 
 _STORE_TROUBLE: Final = (sqlite3.Error, OSError)
 
@@ -188,11 +191,14 @@ class Journal:
             try:
                 ids = await deferToThreadPool(self._reactor, pool, store.add, rows)
             except _STORE_TROUBLE as error:
-                self._put_back(batch, error)
+                self._put_back(batch, rows, error)
                 return
             self._works_again()
-            if self._heir is None:
-                self._tell(ids, batch)
+            for start in range(0, len(batch), TOLD_AT_ONCE):
+                if start:
+                    await deferLater(self._reactor, 0)
+                if self._heir is None:
+                    self._tell(ids[start : start + TOLD_AT_ONCE], batch[start : start + TOLD_AT_ONCE])
             self._tell_followers()
 
     def _tell(self, ids: Sequence[int], batch: Sequence[Entry]) -> None:
@@ -216,11 +222,11 @@ class Journal:
         if self._backlog.due and not self._failing:
             self._write_on()
 
-    def _put_back(self, batch: Sequence[Entry], error: Exception) -> None:
+    def _put_back(self, batch: Sequence[Entry], rows: Sequence[Values], error: Exception) -> None:
         if self._heir is not None:
             self._pass_on(batch)
             return
-        self._backlog.put_back(batch)
+        self._backlog.put_back(batch, rows)
         if not self._failing:
             self._failing = True
             self._log.warn(

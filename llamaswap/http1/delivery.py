@@ -94,7 +94,9 @@ class Delivery:
             self._begin_unpacking(head, framing)
         if exchange.gone:
             return
-        if into is None:
+        if into is not None:
+            into.answered(head.status)
+        else:
             self._held = self._client_head(head, framing)
             if not more:
                 self._flush_head()

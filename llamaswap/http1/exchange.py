@@ -165,8 +165,17 @@ class Exchange:
             self.write_all((head, body))
         self.finish()
 
-    def stream(self, status: int, headers: Iterable[tuple[bytes, bytes]] = ()) -> ResponseStream:
+    def stream(
+        self,
+        status: int,
+        headers: Iterable[tuple[bytes, bytes]] = (),
+        *,
+        kind: type[ResponseStream] = ResponseStream,
+    ) -> ResponseStream:
         """Start a response of unknown length; it may outlive the handler.
+
+        Args:
+            kind: what is returned.
 
         Raises:
             RuntimeError: a response has been started already.
@@ -177,7 +186,7 @@ class Exchange:
         if chunked:
             fields.append((b"Transfer-Encoding", b"chunked"))
         self.write(self._begin(status, fields, close=not chunked and not silent))
-        return ResponseStream(self, chunked=chunked, silent=silent)
+        return kind(self, chunked=chunked, silent=silent)
 
     def interim(self, head: bytes) -> None:
         """Send a formatted 1xx head ahead of the response; HTTP/1.0 clients know none."""

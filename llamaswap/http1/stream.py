@@ -43,6 +43,9 @@ class ResponseStream:
         """Bytes that the kernel has not taken yet, of this and whatever went before."""
         return self._exchange.buffered
 
+    def answered(self, status: int) -> None:
+        """What follows is the body of an upstream's answer, for those who treat some differently."""
+
     def write(self, data: bytes) -> None:
         """Send a piece; an empty one is none, and one after the end is dropped."""
         if self._over or self._silent or not data:

@@ -29,6 +29,7 @@ from llamaswap.web.chatter import (
     queue_notice,
     remark_line,
 )
+from llamaswap.web.late_errors import Story
 
 TICK = 0.75  # seconds between two things that are said
 TYPED_BYTES_PER_SECOND = 75.0
@@ -157,7 +158,7 @@ class LoadingStory:
         may_begin, self._may_begin = self._may_begin, False
         if not may_begin or self._is_ready() or self._exchange.gone:
             return
-        self._stream = self._exchange.stream(200, HEAD)
+        self._stream = self._exchange.stream(200, HEAD, kind=Story)
         self._began = self._remark_at = self._clock.seconds()
         self._tick_at = self._began + TICK
         self._pieces.extend(pieces(opening(self._model)))

@@ -67,7 +67,7 @@ def test_every_row_goes_once_and_in_order_though_batches_come_back(
             batch, rows = backlog.next_batch()
             assert len(batch) <= MOST_AT_ONCE
             if data.draw(st.booleans()):
-                backlog.put_back(batch)
+                backlog.put_back(batch, rows)
                 break
             written += models(list(rows))
     written += [int(left.activity().model) for left in backlog.take_all()]

@@ -202,9 +202,6 @@ def test_case_071_an_error_behind_the_words_is_an_event_and_no_second_end(field:
     assert "died" in field.rows(2)[-1]["error_msg"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the body of an error, which is no event, is put behind the words as it is"
-)
 def test_case_071_a_status_that_comes_too_late_is_told_as_an_event(field: Field) -> None:
     failure = cold(field, stream=True, stub={"status": 500})
 

@@ -68,7 +68,7 @@ def test_the_wheel_holds_what_the_daemon_reads_and_nothing_else(wheel: Path) -> 
 
     assert "llamaswap/py.typed" in names
     assert "llamaswap/activity/schema/0001_activity.sql" in names
-    assert "twisted/plugins/llamaswap_plugin.py" in names
+    assert {"twisted/plugins/llamaswap_plugin.py", "twisted/plugins/llamaswap_reactor.py"} <= set(names)
     assert not [name for name in names if name.startswith(("tests", "bench", "etc"))]
     assert not [name for name in names if name in {"twisted/__init__.py", "twisted/plugins/__init__.py"}]
     tracked = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "llamaswap").rglob("*.py")}

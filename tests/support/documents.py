@@ -19,6 +19,8 @@ DOCUMENTS = (
     "docs/operations.md",
     "docs/differences-from-llama-swap.md",
     "docs/stub.md",
+    "docs/performance.md",
+    "docs/reliability.md",
 )
 
 _FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -1,0 +1,66 @@
+"""Errors of an upstream that come too late for a status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from llamaswap.web.late_errors import MOST, Story, as_event
+
+
+class Sent:
+    """The exchange behind a stream."""
+
+    def __init__(self) -> None:
+        self.body_bytes = 0
+        self.buffered = 0
+        self.told = b""
+        self.finished = False
+
+    def write(self, data: bytes) -> None:
+        self.told += data
+
+    def finish(self) -> None:
+        self.finished = True
+
+    def abort(self) -> None:
+        raise AssertionError("nothing is cut here")
+
+
+def told_of(status: int, *pieces: bytes) -> bytes:
+    """What the client gets behind our words."""
+    sent = Sent()
+    story = Story(sent, chunked=False, silent=False)
+    story.write(b"data: loading\n\n")
+    story.answered(status)
+    for piece in pieces:
+        story.write(piece)
+    story.finish()
+    assert sent.finished
+    return sent.told.removeprefix(b"data: loading\n\n")
+
+
+def test_a_good_answer_passes_as_it_comes() -> None:
+    assert told_of(200, b"data: 1\n\n", b"data: 2\n\n") == b"data: 1\n\ndata: 2\n\n"
+
+
+def test_an_error_in_json_becomes_one_event_at_its_end() -> None:
+    assert told_of(400, b'{"error":\r\n', b' {"code": 7}}\n') == b'data: {"error":   {"code": 7}} \n\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "message"), [(b"Bad Gateway\n", "Bad Gateway"), (b"", "upstream answered 502")]
+)
+def test_any_other_error_gets_an_envelope(body: bytes, message: str) -> None:
+    event = as_event(502, body)
+
+    error = json.loads(event.removeprefix(b"data: "))["error"]
+    assert (error["message"], error["type"], error["code"]) == (message, "server_error", "bad_gateway")
+    assert event.endswith(b"}\n\n") and event.count(b"\n") == 2
+
+
+def test_an_endless_error_is_cut() -> None:
+    told = told_of(500, *[b"x" * 1000] * 200)
+
+    assert MOST < len(told) < MOST + 200
