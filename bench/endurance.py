@@ -26,7 +26,7 @@ from bench.accounting import PROC
 from bench.contestants import start_llamaswap
 from bench.endurance_traffic import Traffic, fill, traffic
 from bench.figures import Curve
-from bench.launching import free_port, progress
+from bench.launching import free_ports, progress
 from bench.talk import get
 
 DAY = 24 * 3600.0
@@ -78,7 +78,7 @@ def config(folder: Path) -> dict[str, Any]:
         for name in MODELS
     }
     return {
-        "startPort": free_port(),
+        "startPort": free_ports(len(MODELS)),
         "models": servers,
         "routing": {"scheduler": {"use": "serial"}},
         "store": {"path": str(folder / "activity.db")},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -88,6 +89,23 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def free_ports(count: int) -> int:
+    """Return the first of so many free ports in a row, below those that the kernel gives away."""
+    for _ in range(100):
+        first = random.randrange(12_000, 30_000)
+        if all(_is_free(port) for port in range(first, first + count)):
+            return first
+    raise Failed("no free ports")
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def wait_for_port(port: int, process: subprocess.Popen[str] | None = None, log: Path | None = None) -> None:

@@ -43,7 +43,9 @@ def _promises(figure: Mapping[str, Any]) -> Iterator[str]:
     for target in figure["targets"]:
         found = "not measured" if target["value"] is None else f"{target['value']:.2f}"
         verdict = {True: "kept", False: "**missed**", None: ""}[target["met"]]
-        yield f"| {target['wording']} | {found} | {verdict} |"
+        wording = target["wording"]
+        promise = f"{figure['title']}: {wording}" if wording.startswith("at most") else wording
+        yield f"| {promise} | {found} | {verdict} |"
 
 
 def _figures(figure: Mapping[str, Any]) -> Iterator[str]:

@@ -32,9 +32,9 @@ def test_promises_and_figures_are_told() -> None:
     assert markdown(RESULTS).splitlines() == [
         "| promise | found | |",
         "| --- | --- | --- |",
-        "| at most 2 x nginx | 1.85 | kept |",
-        "| at most 1 x nginx | 1.85 | **missed** |",
-        "| at most a miracle | not measured |  |",
+        "| added latency: at most 2 x nginx | 1.85 | kept |",
+        "| added latency: at most 1 x nginx | 1.85 | **missed** |",
+        "| added latency: at most a miracle | not measured |  |",
         "",
         "| figure | contestant | median | times the reference (lowest .. highest round) |",
         "| --- | --- | --- | --- |",
