@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -32,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from bench.launching import free_ports
 
 DIVISOR = 0.1  # seconds of waiting for one point; 60 in the demonstration
 BONUS = 10  # points for a request that needs no swap
@@ -247,18 +248,6 @@ def running_daemon() -> Iterator[Box]:
         finally:
             daemon.terminate()
             daemon.wait(PATIENCE)
-
-
-def free_ports(count: int) -> int:
-    """The first of so many neighbouring ports that nobody listens on."""
-    for first in range(15_800, 30_000, count):
-        try:
-            for port in range(first, first + count):
-                socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
-    raise SystemExit("no free ports")
 
 
 def send_everything(box: Box) -> None:

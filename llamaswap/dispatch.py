@@ -230,7 +230,7 @@ class Dispatcher:
     def doubt(self, model: str) -> None:
         """A connection to this model's server broke: nobody else gets it before we know whether it ended."""
         server = self._fleet.get(model)
-        if server is not None and server.state is State.READY:
+        if server is not None and server.state is _READY:
             self._doubts.begin(model)
 
     async def revive(self, lease: Lease) -> bool:
@@ -252,8 +252,7 @@ class Dispatcher:
         if lease.verdict is None or server.crashes == lease.crashes or self._fleet.get(model) is not server:
             return False
         began = self._clock.seconds()
-        self._observer.load_began(model)
-        self._log.info("dispatch.load_began model={model} evict={evict}", model=model, evict="")
+        self._tell_of_load(model, frozenset())
         try:
             await server.ensure_ready()
         except LoadFailed as failed:
@@ -392,13 +391,16 @@ class Dispatcher:
         )
 
     def _load(self, model: str, evict: frozenset[str]) -> None:
+        self._tell_of_load(model, evict)
+        load = self._chores.start(f"load {model}", self._make_ready(model, evict))
+        if not load.called:
+            self._loads[model] = load
+
+    def _tell_of_load(self, model: str, evict: frozenset[str]) -> None:
         self._observer.load_began(model)
         self._log.info(
             "dispatch.load_began model={model} evict={evict}", model=model, evict=",".join(sorted(evict))
         )
-        load = self._chores.start(f"load {model}", self._make_ready(model, evict))
-        if not load.called:
-            self._loads[model] = load
 
     async def _make_ready(self, model: str, evict: frozenset[str]) -> None:
         """Stop what is in the way, make the model ready, and tell the scheduler how it went."""

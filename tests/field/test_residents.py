@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from bench.launching import free_ports
 from support.field import Field, stub
 from support.field_scale import Scale
 from support.field_watch import Watch
-from support.real_daemon import LLAMA_SWAP, free_ports
+from support.real_daemon import LLAMA_SWAP
 from support.real_daemon_talk import ask
 
 pytestmark = pytest.mark.integration

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.launching import free_ports
 from llamaswap.service import LEAST_CHILD_GRACE
 from llamaswap.signalling import SAME_WISH
-from support.real_daemon import events, free_ports, started, stub_config
+from support.real_daemon import events, started, stub_config
 from support.real_daemon_talk import Wire, chat_body, json_fields, request_bytes, until
 
 pytestmark = pytest.mark.integration

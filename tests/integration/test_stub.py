@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from support.real_daemon import free_ports
+from bench.launching import free_ports
 from support.real_daemon_processes import words_of
 from support.real_daemon_talk import Answer, Wire, ask, chat_body, request_bytes, until
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from bench.launching import free_ports
 from support.real_activation import HEALTH, activator, chat_of, load
-from support.real_daemon import BIN, LLAMA_SWAP, Daemon, free_ports, started, stub_config
+from support.real_daemon import BIN, LLAMA_SWAP, Daemon, started, stub_config
 from support.real_daemon_talk import until
 
 pytestmark = pytest.mark.integration

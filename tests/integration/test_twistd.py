@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support.real_daemon import BIN, free_ports, started, stub_config
+from bench.launching import free_ports
+from support.real_daemon import BIN, started, stub_config
 from support.real_daemon_talk import ask
 
 pytestmark = pytest.mark.integration

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.real_daemon import free_ports
+from bench.launching import free_ports
 
 STUB = (sys.executable, "-m", "llamaswap.stub")
 

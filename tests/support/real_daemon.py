@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from bench.launching import free_ports
 from support.real_daemon_processes import MARK, descriptors, marked, own_memory, served_models, words_of
 from support.real_daemon_talk import Answer, ask, chat_body, json_fields, until
 
@@ -238,20 +237,3 @@ def recorded(folder: Path) -> list[dict[str, Any]]:
 def events(folder: Path, event: str) -> list[dict[str, Any]]:
     """The notes of one kind."""
     return [note for note in recorded(folder) if note["event"] == event]
-
-
-def free_ports(count: int) -> int:
-    """The first of so many ports that nobody listens on, below those that the kernel gives away."""
-    for _ in range(100):
-        first = random.randrange(12_000, 30_000)
-        if all(_is_free(port) for port in range(first, first + count)):
-            return first
-    raise AssertionError("no free ports")
-
-
-def _is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True

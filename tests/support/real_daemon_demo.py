@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.real_daemon import free_ports
+from bench.launching import free_ports
 
 REPOSITORY = Path(__file__).parents[2]
 CHAT, WRITER, EMBED = "smollm2-chat", "smollm2-writer", "smollm2-embed"

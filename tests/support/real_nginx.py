@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.real_daemon import free_ports
+from bench.launching import free_ports
 from support.real_daemon_talk import ask, until
 
 NGINX = Path("/usr/sbin/nginx")

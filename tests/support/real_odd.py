@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from support.real_daemon import free_ports
+from bench.launching import free_ports
 
 ODD = Path(__file__).with_name("real_odd_upstream.py")
 
