@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 Header = tuple[bytes, bytes]
@@ -47,6 +48,7 @@ class Refusal(Exception):
     status: ClassVar[int] = 500
     code: ClassVar[str | None] = None  # overrides the one that goes with the status
     always_json: ClassVar[bool] = False
+    noted: Mapping[str, str] = MappingProxyType({})  # what the activity row says of a ticket that was refused
 
     def __init__(self, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -140,6 +142,65 @@ class QueueFull(Refusal):
 
     def __init__(self) -> None:
         super().__init__("the queue is full", retry_after=5)
+
+
+class BandFull(Refusal):
+    """As many requests of its band wait as may (`maxQueue`).
+
+    Args:
+        band: whose queue is full.
+        retry_after: seconds until a place is likely to be free.
+    """
+
+    status = 429
+    code = "band_full"
+
+    def __init__(self, band: str, retry_after: int) -> None:
+        super().__init__(f"too many {band} requests are waiting", retry_after=retry_after)
+
+
+class DeadlineHopeless(Refusal):
+    """The request would have to wait longer than it may (`maxWait`), so that it need not begin to.
+
+    Args:
+        max_wait: seconds that it may wait.
+        expected: seconds that it would probably wait.
+    """
+
+    status = 503
+    code = "deadline_hopeless"
+
+    def __init__(self, max_wait: float, expected: float) -> None:
+        words = f"the wait is expected to take {expected:.0f} s, and may take {max_wait:g} s"
+        super().__init__(words, retry_after=max(1, round(expected - max_wait)))
+
+
+class DeadlinePassed(Refusal):
+    """The request has waited as long as it may (`maxWait`)."""
+
+    status = 504
+    code = "deadline_passed"
+
+    def __init__(self, max_wait: float) -> None:
+        super().__init__(f"still queued after {max_wait:g} s, which is as long as it may wait")
+
+
+class NoSuchTicket(Refusal):
+    """Nobody waits with this number (any more)."""
+
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("no such request is waiting")
+
+
+class NeedsSerial(Refusal):
+    """Only the serial scheduler can do this."""
+
+    status = 409
+
+    def __init__(self) -> None:
+        super().__init__("this needs routing.scheduler.use: serial")
 
 
 class TooManyReaders(Refusal):

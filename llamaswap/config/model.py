@@ -120,6 +120,10 @@ class SerialSettings:
 
     aging_divisor: float = 60.0  # seconds of waiting per point, >= 0; 0 disables aging
     swap_affinity_bonus: int = 10  # points, 0..99; 0 disables it
+    swap_budget: float = 0.0  # seconds of estimated work that may go before a swap, >= 0; 0 = none
+    width: Mapping[str, int] = field(default_factory=_no_mapping)  # real model id -> jobs at once; missing = 1
+    max_wait: Mapping[str, float] = field(default_factory=_no_mapping)  # band -> seconds; missing = no bound
+    max_queue: Mapping[str, int] = field(default_factory=_no_mapping)  # band -> tickets; missing = no bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +192,33 @@ class LimitsConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepAliveConfig:
+    """`keepAlive`, ours: signs of life for clients that wait; 0 = none."""
+
+    stream: float = 0.0  # seconds between two comments in an event stream
+    json: float = 0.0  # seconds between two spaces before a JSON answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallerConfig:
+    """One entry of `priorities.callers`, ours: who may ask for what."""
+
+    name: str
+    keys: tuple[str, ...] = field(default=(), repr=False)  # some of `api_keys`
+    default_priority: int | None = None  # of a request without the header
+    max_priority: int | None = None  # what it asks for beyond that counts as that
+    offset: int = 0  # points added inside the band, 0..98
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrioritiesConfig:
+    """`priorities`, ours: what a priority is where the request does not say, and how far it may go."""
+
+    callers: tuple[CallerConfig, ...] = ()
+    models: Mapping[str, int] = field(default_factory=_no_mapping)  # real model id -> default priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The whole file, or several merged ones."""
 
@@ -206,6 +237,8 @@ class Config:
     session_headers: tuple[str, ...] = ("X-Session-ID", "X-Litellm-Session-Id")
     performance: PerformanceConfig = field(default_factory=PerformanceConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    keep_alive: KeepAliveConfig = field(default_factory=KeepAliveConfig)
+    priorities: PrioritiesConfig = field(default_factory=PrioritiesConfig)
     store_path: str | None = None  # None = in memory
     health_check_timeout: int = 120
     unload_timeout: int = 10

@@ -46,6 +46,7 @@ class Term(StrEnum):
 
     AGING = "aging"
     SWAP_AFFINITY = "swap_affinity"
+    SWAP_BUDGET = "swap_budget"  # no term of the score, but it may come before it
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     waited_us: int  # from arrival to dispatch, never negative; the load is not in it
     thousandths: int | None = None  # of a point, what it won with; None where nothing is scored
     changed_by: frozenset[Term] = NO_TERM  # the terms without which another ticket would have gone
+    budget_us: int = 0  # estimated work that the swap budget let it do before a swap; 0 = it did not decide
 
     @property
     def waited(self) -> float:
@@ -97,7 +99,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """What its activity row says."""
         if self.thousandths is None:
             return {"fifo_priority": str(self.priority)}
-        return {**waiting_metadata(self.priority, self.waited_us), "serial_score": self.score}
+        metadata = {**waiting_metadata(self.priority, self.waited_us), "serial_score": self.score}
+        if self.budget_us:
+            metadata["serial_swap_budget_ms"] = str(self.budget_us // 1000)
+        return metadata
 
 
 def waiting_metadata(priority: int, waited_us: int) -> dict[str, str]:

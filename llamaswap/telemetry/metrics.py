@@ -146,7 +146,7 @@ class Metrics(Collector):
             self._dispatched.show(band.value)
             self._abandoned.show(band.value)
             self._waits.show(band.value)
-            for term in Term:
+            for term in (Term.AGING, Term.SWAP_AFFINITY):
                 self._reorders.show(band.value, term.value)
         for limit in LIMITS:
             self._limits.show(limit)
