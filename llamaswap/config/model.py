@@ -121,7 +121,7 @@ class SerialSettings:
     aging_divisor: float = 60.0  # seconds of waiting per point, >= 0; 0 disables aging
     swap_affinity_bonus: int = 10  # points, 0..99; 0 disables it
     swap_budget: float = 0.0  # seconds of estimated work that may go before a swap, >= 0; 0 = none
-    width: Mapping[str, int] = field(default_factory=_no_mapping)  # real model id -> jobs at once; missing = 1
+    width: Mapping[str, int] = field(default_factory=_no_mapping)  # real model id -> jobs at once; default 1
     max_wait: Mapping[str, float] = field(default_factory=_no_mapping)  # band -> seconds; missing = no bound
     max_queue: Mapping[str, int] = field(default_factory=_no_mapping)  # band -> tickets; missing = no bound
 
