@@ -199,6 +199,7 @@ def test_a_configuration_that_is_shipped_loads_without_a_warning(document: str) 
         "DEMO_MODEL": "m.gguf",
         "HOME": "/home/ada",
         "UPSTREAM_KEY": "k",
+        "PRO_KEY": "p",
     }
 
     assert load_text(read(document), environ=environ).warnings == ()

@@ -1,9 +1,16 @@
-"""Durations the way Go writes them: `1m30s`, `.5h`, `-10ms`."""
+"""Durations the way Go writes them: `1m30s`, `.5h`, `-10ms`; in keys of our own, numbers of seconds, too."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Final
+
+from llamaswap.config.mistakes import Report
+from llamaswap.config.nodes import Node, Plain, Scalar, Timestamp, describe
+
+WAIT: Final = r"^\+?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+"""What a text must look like to be a duration that is not negative; for the schema."""
 
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _NANOSECONDS = {
@@ -39,3 +46,26 @@ def parse_duration(text: str) -> int | None:
     if total > _LONGEST:
         return None
     return -total if text.startswith("-") else total
+
+
+def seconds_of(node: Node, path: str, report: Report) -> float | None:
+    """Seconds, from 0, as a duration or as a number; None for null, and after a complaint."""
+    value = node.value if isinstance(node, Scalar) else ""
+    if value is None:
+        return None
+    seconds = _seconds(value)
+    if seconds is None or not 0 <= seconds <= _LONGEST / _NANOSECONDS["s"]:
+        report.wrong(
+            node.place, path, f"expected seconds from 0 or a duration like 30s, got {describe(node)}"
+        )
+        return None
+    return seconds
+
+
+def _seconds(value: Plain) -> float | None:
+    if value is None or isinstance(value, bool | Timestamp):
+        return None
+    if isinstance(value, str):
+        nanoseconds = parse_duration(value)
+        return None if nanoseconds is None else nanoseconds / _NANOSECONDS["s"]
+    return float(value)

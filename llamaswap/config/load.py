@@ -23,6 +23,7 @@ from llamaswap.config.names import gather
 from llamaswap.config.nodes import Mapping, Sequence, describe
 from llamaswap.config.peers import read_peer
 from llamaswap.config.ports import NO_PORTS
+from llamaswap.config.priorities import read_priorities
 from llamaswap.config.profiles import read_profiles
 from llamaswap.config.reading import Section
 from llamaswap.config.routing import Routing, read_routing
@@ -154,6 +155,7 @@ def _read(root: Mapping, stores: frozenset[str], store_trouble: StoreTrouble, re
         groups=routing.groups,
         matrix=routing.matrix_config,
         scheduler=routing.scheduler,
+        priorities=read_priorities(section.section("priorities"), names, shared.api_keys, routing.scheduler),
     )
     config = _read_virtual(config, section, names, routing, report)
     section.close("macros", *stores)

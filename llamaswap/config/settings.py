@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from llamaswap.config.durations import parse_duration
+from llamaswap.config.keepalive import read_keepalive
 from llamaswap.config.limits import read_limits
 from llamaswap.config.model import Config, PerformanceConfig
 from llamaswap.config.names import Names
@@ -20,7 +21,18 @@ SHORTEST_HEALTH_CHECK = 15  # seconds
 SHORTEST_SAMPLING_MS = 5000
 MOST_IGNORE_PATHS = 500
 
-_SECTIONS = ("models", "peers", "selectors", "profiles", "hooks", "routing", "groups", "matrix", "macros")
+_SECTIONS = (
+    "models",
+    "peers",
+    "selectors",
+    "profiles",
+    "hooks",
+    "routing",
+    "groups",
+    "matrix",
+    "macros",
+    "priorities",
+)
 _SETTINGS = (
     "healthCheckTimeout",
     "unloadTimeout",
@@ -39,6 +51,7 @@ _SETTINGS = (
     "ui",
     "performance",
     "limits",
+    "keepAlive",
     "upstream",
 )
 OWN_KEYS = frozenset({*_SECTIONS, *_SETTINGS})
@@ -76,6 +89,7 @@ def read_settings(root: Section, store_trouble: StoreTrouble) -> Config:
         session_headers=_session_headers(root.section("ui"), defaults.session_headers),
         performance=_performance(root.section("performance"), defaults.performance),
         limits=read_limits(root.section("limits")),
+        keep_alive=read_keepalive(root),
         ignore_paths=_ignore_paths(root.section("upstream"), defaults.ignore_paths),
     )
 

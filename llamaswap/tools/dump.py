@@ -1,8 +1,9 @@
 """A configuration as one JSON document: what is in effect once everything is applied.
 
-The keys are the file's own, and every one is there.  Secrets are in it, too.  The shape is
-the one that `tests/conformance/config.md` describes; what llama-swap doesn't know is only
-there when it is in use.
+The keys are the file's own, and every one is there.  Secrets are in it, too, though not a second
+time with the callers that they belong to.  The shape is the one that
+`tests/conformance/config.md` describes; what llama-swap doesn't know is only there when it is in
+use.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ from llamaswap.config.model import (
     Config,
     Filters,
     GroupConfig,
+    KeepAliveConfig,
     LimitsConfig,
     MatrixConfig,
     ModelConfig,
     PeerConfig,
+    PrioritiesConfig,
     SchedulerName,
     SelectorConfig,
+    SerialSettings,
     Timeouts,
 )
 from llamaswap.config.nodes import OddKeys, Timestamp
+
+HIDDEN = "***"
+"""Stands for a caller's key."""
 
 
 def dump(config: Config) -> str:
@@ -51,13 +58,13 @@ def effective(config: Config) -> dict[str, Any]:
         },
     }
     if config.scheduler.use is SchedulerName.SERIAL:
-        serial = config.scheduler.serial
-        shown["serial"] = {
-            "agingDivisor": serial.aging_divisor,
-            "swapAffinityBonus": serial.swap_affinity_bonus,
-        }
+        shown["serial"] = _serial(config.scheduler.serial)
     if config.limits != LimitsConfig():
         shown["limits"] = _limits(config.limits)
+    if config.keep_alive != KeepAliveConfig():
+        shown["keepAlive"] = {"stream": config.keep_alive.stream, "json": config.keep_alive.json}
+    if config.priorities != PrioritiesConfig():
+        shown["priorities"] = _priorities(config.priorities)
     return shown
 
 
@@ -138,6 +145,35 @@ def _globals(config: Config) -> dict[str, Any]:
         "store": config.store_path,
         "unloadTimeout": config.unload_timeout,
     }
+
+
+def _serial(serial: SerialSettings) -> dict[str, Any]:
+    """The two settings that are always there, and the others if they say something."""
+    more = {
+        "swapBudgetSeconds": serial.swap_budget,
+        "width": dict(serial.width),
+        "maxWait": dict(serial.max_wait),
+        "maxQueue": dict(serial.max_queue),
+    }
+    return {
+        "agingDivisor": serial.aging_divisor,
+        "swapAffinityBonus": serial.swap_affinity_bonus,
+        **{key: value for key, value in more.items() if value},
+    }
+
+
+def _priorities(priorities: PrioritiesConfig) -> dict[str, Any]:
+    callers = [
+        {
+            "name": one.name,
+            "keys": [HIDDEN] * len(one.keys),
+            "defaultPriority": one.default_priority,
+            "maxPriority": one.max_priority,
+            "offset": one.offset,
+        }
+        for one in priorities.callers
+    ]
+    return {"callers": callers, "models": dict(priorities.models)}
 
 
 def _limits(limits: LimitsConfig) -> dict[str, int | None]:

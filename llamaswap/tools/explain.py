@@ -29,6 +29,8 @@ class Explanation:
     port: int | None  # of its URL; None where that names none
     limit: int | None  # requests of this model at a time, waiting ones included; None = any number
     priority: int  # that the configuration adds to a request's own
+    default_priority: int  # of a request of which neither header nor caller says one
+    width: int  # requests that `serial` lets run together; 1 = one after the other, or not `serial`
     group: GroupConfig | None  # None with the matrix router
     sets: tuple[str, ...] | None  # names of the sets that it is in; None with the group router
     evicts: Mapping[str, bool]  # whether loading it stops this other model, if that alone runs
@@ -57,6 +59,8 @@ def explain(config: Config, name: str) -> Explanation:
         port=_port(model),
         limit=_limit(config, model),
         priority=_priority(config, model),
+        default_priority=config.priorities.models.get(model.id, 0),
+        width=_width(config, model),
         group=next((group for group in config.groups if model.id in group.members), None),
         sets=MatrixPlanner(config.matrix).sets_with(model.id) if config.matrix is not None else None,
         evicts={other: bool(make_room(model.id, frozenset({other}))) for other in others},
@@ -93,7 +97,15 @@ def model_id(config: Config, name: str) -> str:
 
 
 def explanation_facts(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation for programs; `settings` are the model's part of a dump."""
+    """Return an explanation for programs; `settings` are the model's part of a dump.
+
+    What llama-swap doesn't know is only there when it is in use.
+    """
+    ours = {}
+    if explanation.default_priority:
+        ours["defaultPriority"] = explanation.default_priority
+    if explanation.width > 1:
+        ours["width"] = explanation.width
     group = explanation.group
     return {
         "model": explanation.model.id,
@@ -101,6 +113,7 @@ def explanation_facts(explanation: Explanation) -> dict[str, Any]:
         "port": explanation.port,
         "limit": explanation.limit,
         "priority": explanation.priority,
+        **ours,
         "group": None if group is None else group.id,
         "sets": None if explanation.sets is None else list(explanation.sets),
         "evicts": [other for other, stops in explanation.evicts.items() if stops],
@@ -122,6 +135,11 @@ def _port(model: ModelConfig) -> int | None:
 def _priority(config: Config, model: ModelConfig) -> int:
     is_fifo = config.scheduler.use is SchedulerName.FIFO
     return config.scheduler.fifo_priority.get(model.id, 0) if is_fifo else 0
+
+
+def _width(config: Config, model: ModelConfig) -> int:
+    is_serial = config.scheduler.use is SchedulerName.SERIAL
+    return config.scheduler.serial.width.get(model.id, 1) if is_serial else 1
 
 
 def _limit(config: Config, model: ModelConfig) -> int | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 
 from llamaswap.config.limits import LEAST_SLOW_CLIENT
-from llamaswap.config.model import Config, LimitsConfig, SchedulerName, SerialSettings
-from llamaswap.config.routing import LARGEST_BONUS, ROUTERS
-from llamaswap.tools import schema_entries
+from llamaswap.config.model import Config, LimitsConfig
+from llamaswap.config.routing import ROUTERS
+from llamaswap.tools import schema_entries, schema_scheduling
 from llamaswap.tools.schema_words import (
     DEFINITIONS,
     Schema,
@@ -62,6 +62,7 @@ def _sections() -> dict[str, Schema]:
         "selectors": schema_entries.selectors(),
         "profiles": schema_entries.profiles(),
         "peers": schema_entries.peers(),
+        "priorities": schema_scheduling.priorities(),
     }
 
 
@@ -123,6 +124,7 @@ def _small_sections(defaults: Config) -> dict[str, Schema]:
     return {
         "hooks": section("What happens by itself.", {"on_startup": hooks}),
         "limits": _limits(defaults.limits),
+        "keepAlive": schema_scheduling.keepalive(),
         "store": section("Where activity is kept; without this, in memory.", {"path": path}, "path"),
         "performance": section("Samples of the machine's load.", samples),
         "ui": section("The web pages.", {"activity": activity}),
@@ -167,34 +169,8 @@ def _routing() -> Schema:
         "properties": {"settings": {"required": ["matrix"], "properties": {"matrix": _FILLED}}},
     }
     return section(
-        "Who shares the machine, and who goes first.", {"router": router, "scheduler": _scheduler()}
-    )
-
-
-def _scheduler() -> Schema:
-    defaults = SerialSettings()
-    serial = {
-        "agingDivisor": number(
-            "Seconds of waiting that count as much as a point of priority; 0: waiting does not count.",
-            least=0,
-            default=defaults.aging_divisor,
-        ),
-        "swapAffinityBonus": number(
-            "Points for a request whose model is loaded.",
-            least=0,
-            most=LARGEST_BONUS,
-            default=defaults.swap_affinity_bonus,
-        ),
-    }
-    fifo = {"priority": named("Model to priority; higher goes first.", number("Priority.", default=0))}
-    settings = {
-        "fifo": section("llama-swap's order.", fifo),
-        "serial": section("One request at a time, the most urgent first.", serial),
-    }
-    names = [str(name) for name in SchedulerName]
-    return section(
-        "Who goes first.",
-        {"use": one_of("The scheduler.", *names, "", default="fifo"), "settings": section("", settings)},
+        "Who shares the machine, and who goes first.",
+        {"router": router, "scheduler": schema_scheduling.scheduler()},
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from llamaswap.config.durations import WAIT
+from llamaswap.config.priorities import ANCHORS
 from llamaswap.config.sizes import SIZE
 
 Schema: TypeAlias = dict[str, Any]
@@ -58,6 +60,21 @@ def size(about: str, *, least: int = 0, **more: Any) -> Schema:
     if least:  # 0 is never too little: it means that there is no limit
         bytes_ = {"anyOf": [bytes_, {"const": 0}]}
     return {"anyOf": [bytes_, words, {"$ref": "#/$defs/placeholder"}], "description": about, **more}
+
+
+def wait(about: str, *, least: int = 0, **more: Any) -> Schema:
+    """A number of seconds, or a text such as 1m30s."""
+    seconds: Schema = {"type": ["number", "null"], "minimum": least}
+    if least:  # 0 is never too little: it switches something off
+        seconds = {"anyOf": [seconds, {"const": 0}]}
+    words = {"type": "string", "pattern": WAIT}
+    return {"anyOf": [seconds, words, {"$ref": "#/$defs/placeholder"}], "description": about, **more}
+
+
+def priority(about: str) -> Schema:
+    """A whole number, or the name of a band."""
+    ways = [{"type": ["integer", "null"]}, {"enum": [*ANCHORS]}, {"$ref": "#/$defs/placeholder"}]
+    return {"anyOf": ways, "description": about}
 
 
 def flag(about: str, *, default: bool | None = False) -> Schema:

@@ -70,14 +70,16 @@ def _sharing(explanation: Explanation) -> list[Item]:
 
 
 def _serving(explanation: Explanation) -> list[Item]:
-    model = explanation.model
+    model, default = explanation.model, explanation.default_priority
     limit = "any number of requests" if explanation.limit is None else f"{explanation.limit} requests"
     sent = [f"model is sent as {model.use_model_name!r}"] if model.use_model_name else []
     steps = [*sent, *_filters(model.filters)]
     return [
         ("filters", [f"{number}. {step}" for number, step in enumerate(steps, 1)]),
         ("limit", [f"{limit} at a time, waiting ones included"]),
+        ("width", [f"{explanation.width} requests run together"] if explanation.width > 1 else []),
         ("priority", [str(explanation.priority)] if explanation.priority else []),
+        ("default", [f"priority {default}, if the request says none"] if default else []),
         ("ttl", [f"{model.ttl} s without a request" if model.ttl > 0 else "stays loaded"]),
         ("stopping", [f"killed if it takes more than {model.unload_timeout} s"]),
         ("timeouts", [_timeouts(model)]),

@@ -12,6 +12,7 @@ from llamaswap.config.load import ConfigRejected, load, load_text
 from support.config_checks import rejected, warnings_of
 
 EXAMPLE = Path(__file__).parents[2] / "etc" / "config.example.yaml"
+ENVIRONMENT = {"HOME": "/home/me", "UPSTREAM_KEY": "k", "PRO_KEY": "p"}
 
 
 def test_all_mistakes_of_a_file_are_reported_at_once_in_its_order() -> None:
@@ -83,7 +84,7 @@ def test_a_list_is_no_configuration() -> None:
 
 def test_the_example_loads_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    config = load(EXAMPLE, None, {"HOME": "/home/me", "UPSTREAM_KEY": "k"})
+    config = load(EXAMPLE, None, ENVIRONMENT)
     assert config.warnings == ()
     assert len(config.models) >= 3
     assert config.peers and config.selectors and config.profiles
@@ -117,7 +118,7 @@ def test_whatever_a_file_holds_it_loads_or_is_refused_with_places(tmp_path: Path
     file = tmp_path / "config.yaml"
     file.write_bytes(text)
     try:
-        load(file, None, {"HOME": "/h"})
+        load(file, None, ENVIRONMENT)
     except ConfigRejected as error:
         mistakes, lines = error.mistakes, str(error).splitlines()
     else:

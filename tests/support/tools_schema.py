@@ -19,7 +19,7 @@ ETC = Path(__file__).parents[2] / "etc"
 CHECKER = Draft202012Validator(schema())
 
 Keys = dict[str, frozenset[str]]
-"""Path of a section, with `*` for a name, to its keys."""
+"""Path of a section, with `*` for a name and `[]` for a place in a list, to its keys."""
 
 
 def as_written(text: str) -> Any:
@@ -49,10 +49,12 @@ def keys_of_schema() -> Keys:
 def pattern_of(path: str) -> str:
     """A section's path in a file without dots in names, as `Keys` writes it."""
     node, pattern = schema(), []
-    for name in path.split(".") if path else []:
+    for part in path.split(".") if path else []:
+        name, listed, _ = part.partition("[")
         known = name in node.get("properties", {})
         node = node["properties"][name] if known else node["additionalProperties"]
-        pattern.append(name if known else "*")
+        node = node["items"] if listed else node
+        pattern.append((name if known else "*") + ("[]" if listed else ""))
     return ".".join(pattern)
 
 
@@ -64,3 +66,5 @@ def _sections(node: Any, path: str) -> Iterator[tuple[str, frozenset[str]]]:
         yield from _sections(value, f"{path}.{key}".lstrip("."))
     if isinstance(node.get("additionalProperties"), dict):
         yield from _sections(node["additionalProperties"], f"{path}.*".lstrip("."))
+    if "items" in node:
+        yield from _sections(node["items"], f"{path}[]")

@@ -47,6 +47,45 @@ def test_limits_are_shown_when_one_is_not_the_default() -> None:
     }
 
 
+def test_budget_width_and_bounds_are_shown_where_they_say_something() -> None:
+    ours = "swapBudgetSeconds: 5, width: {q: 4}, maxWait: {normal: 10m, batch: 0}, maxQueue: {batch: 500}"
+    serial = f"routing: {{scheduler: {{use: serial, settings: {{serial: {{{ours}}}}}}}}}"
+
+    assert effective(grouped(serial))["serial"] == {
+        "agingDivisor": 60.0,
+        "swapAffinityBonus": 10,
+        "swapBudgetSeconds": 5.0,
+        "width": {"qwen": 4},
+        "maxWait": {"normal": 600.0},
+        "maxQueue": {"batch": 500},
+    }
+
+
+def test_signs_of_life_are_shown_when_there_are_any() -> None:
+    assert "keepAlive" not in effective(grouped("keepAlive: {stream: 0}"))
+    assert effective(grouped("keepAlive: 15s"))["keepAlive"] == {"stream": 15.0, "json": 0.0}
+
+
+def test_callers_are_shown_without_their_keys() -> None:
+    caller = "name: pro, keys: [key-one, key-two], maxPriority: interactive, offset: 1"
+    text = f"apiKeys: [key-one, key-two]\npriorities: {{callers: [{{{caller}}}], models: {{q: batch}}}}"
+    shown = effective(grouped(text))
+
+    assert shown["priorities"] == {
+        "callers": [
+            {
+                "name": "pro",
+                "keys": ["***", "***"],
+                "defaultPriority": None,
+                "maxPriority": 100,
+                "offset": 1,
+            }
+        ],
+        "models": {"qwen": -100},
+    }
+    assert "priorities" not in effective(grouped("priorities: {}"))
+
+
 def test_a_model_that_is_read_to_its_end_says_so() -> None:
     settings = 'cmd: s, proxy: "http://h", compat: {drainOnDisconnect: true}'
     drained = load_text(f"models: {{m: {{{settings}}}}}").models["m"]

@@ -64,6 +64,33 @@ def test_a_priority_counts_under_fifo_only() -> None:
     assert explain(grouped(serial), "qwen").priority == 0
 
 
+def test_a_width_counts_under_serial_only() -> None:
+    serial = "routing: {scheduler: {use: serial, settings: {serial: {width: {q: 4}}}}}"
+    fifo = serial.replace("use: serial", "use: fifo")
+
+    assert [explain(grouped(serial), name).width for name in ("qwen", "coder")] == [4, 1]
+    assert explain(grouped(fifo), "qwen").width == 1
+
+
+def test_a_default_priority_counts_under_both() -> None:
+    batch = "priorities: {models: {q: batch}}\n"
+
+    for use in ("fifo", "serial"):
+        text = f"{batch}routing: {{scheduler: {{use: {use}}}}}"
+        assert [explain(grouped(text), name).default_priority for name in ("qwen", "coder")] == [-100, 0]
+
+
+def test_for_programs_what_llama_swap_does_not_know_is_there_when_it_is_in_use() -> None:
+    text = (
+        "priorities: {models: {q: batch}}\n"
+        "routing: {scheduler: {use: serial, settings: {serial: {width: {q: 4}}}}}"
+    )
+    plain, set_ = (explanation_facts(explain(grouped(text), name)) for name in ("coder", "qwen"))
+
+    assert set_.items() >= {"defaultPriority": -100, "width": 4}.items()
+    assert set_.keys() - plain.keys() == {"defaultPriority", "width"}
+
+
 def test_with_groups_it_tells_the_group_and_whom_it_evicts() -> None:
     explained = explain(grouped(), "q")
 

@@ -17,9 +17,12 @@ from support.config_corpus import Case, read_corpus
 from support.tools_schema import ETC, complaints, keys_of_schema, pattern_of
 
 EXAMPLE = (ETC / "config.example.yaml").read_text(encoding="utf-8")
-ENVIRONMENT = {"HOME": "/h", "UPSTREAM_KEY": "k"}
+ENVIRONMENT = {"HOME": "/h", "UPSTREAM_KEY": "k", "PRO_KEY": "p"}
 
 MODEL = "models: {m: {cmd: s, proxy: 'http://h', %s}}"
+SERIAL = (
+    "models: {m: {cmd: s, proxy: 'http://h'}}\nrouting: {scheduler: {use: serial, settings: {serial: {%s}}}}"
+)
 BROKEN = (
     "models: [a, b]",
     "models: {m: server}",
@@ -69,6 +72,37 @@ BROKEN = (
     "routing: {scheduler: {settings: {serial: {agingDivisor: -1}}}}",
     "routing: {scheduler: {settings: {serial: {swapAffinityBonus: 100}}}}",
     "routing: {scheduler: {settings: {fifo: {priority: {m: high}}}}}",
+    SERIAL % "swapBudgetSeconds: -1",
+    SERIAL % "swapBudgetSeconds: 30s",
+    SERIAL % "width: {m: 0}",
+    SERIAL % "width: 2",
+    SERIAL % "maxWait: {normal: -1}",
+    SERIAL % "maxWait: {normal: -5s}",
+    SERIAL % "maxWait: {normal: soon}",
+    SERIAL % "maxWait: {urgent: 5}",
+    SERIAL % "maxQueue: {batch: -1}",
+    SERIAL % "maxQueue: {Batch: 5}",
+    SERIAL % "maxQueue: [5]",
+    "keepAlive: -5",
+    "keepAlive: 0.5",
+    "keepAlive: often",
+    "keepAlive: [15s]",
+    "keepAlive: yes",
+    "keepAlive: {stream: 0.1}",
+    "keepAlive: {json: soon}",
+    "priorities: {callers: {name: pro}}",
+    "priorities: {callers: [pro]}",
+    "priorities: {callers: [~]}",
+    "priorities: {callers: [{keys: []}]}",
+    "priorities: {callers: [{name: ' '}]}",
+    f"priorities: {{callers: [{{name: {'n' * 65}}}]}}",
+    "priorities: {callers: [{name: p, keys: k}]}",
+    "priorities: {callers: [{name: p, offset: 99}]}",
+    "priorities: {callers: [{name: p, offset: -1}]}",
+    "priorities: {callers: [{name: p, maxPriority: high}]}",
+    "priorities: {callers: [{name: p, defaultPriority: 1.5}]}",
+    "priorities: {models: {m: urgent}}",
+    "priorities: {models: [m]}",
     "selectors: {s: {targets: [m]}}",
     "selectors: {s: {strategy: best, targets: [m]}}",
     "selectors: {s: {strategy: warm, targets: []}}",
@@ -114,7 +148,17 @@ def test_what_the_loader_rejects_for_its_shape_is_rejected(text: str) -> None:
     assert complaints(text) != []
 
 
-@pytest.mark.parametrize("text", ["healthChecktimeout: 5", MODEL % "tll: 5", "ui: {aktivity: {}}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "healthChecktimeout: 5",
+        MODEL % "tll: 5",
+        "ui: {aktivity: {}}",
+        "keepAlive: {streams: 5}",
+        "priorities: {caller: []}",
+        "priorities: {callers: [{name: p, max: 5}]}",
+    ],
+)
 def test_a_key_that_the_loader_warns_about_is_rejected(text: str) -> None:
     assert any("unknown key" in warning for warning in load_text(text).warnings)
 
@@ -126,6 +170,27 @@ def test_a_key_that_the_loader_warns_about_is_rejected(text: str) -> None:
 )
 def test_limits_are_numbers_and_sizes(limits: str) -> None:
     text = f"limits: {{{limits}}}"
+    load_text(text)
+
+    assert complaints(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keepAlive: 15s",
+        "keepAlive: 0",
+        "keepAlive: 1.5",
+        "keepAlive: ~",
+        "keepAlive: {stream: 1m30s, json: ~}",
+        SERIAL % "width: {m: 4}, swapBudgetSeconds: 2.5",
+        SERIAL % "maxWait: {normal: 30s, batch: 1.5, interactive: ~}, maxQueue: {batch: 5, normal: ~}",
+        "apiKeys: [k, 7]\npriorities: {callers: [{name: p, keys: [k]}, {name: 5, keys: [7], offset: 89}]}",
+        "apiKeys: [k]\npriorities: {callers: [{name: p, keys: [k], maxPriority: batch}]}",
+        f"{MODEL % ''}\npriorities: {{models: {{m: interactive}}, callers: ~}}",
+    ],
+)
+def test_what_decides_who_goes_first_is_accepted_as_the_loader_takes_it(text: str) -> None:
     load_text(text)
 
     assert complaints(text) == []
@@ -192,7 +257,10 @@ def test_the_example_shows_every_key_but_old_spellings() -> None:
 
 
 def _shown(value: Any, part: Any, path: str) -> dict[str, bool]:
-    """Return for each key of the schema, by path, whether a value has it; `*` is any name."""
+    """Return for each key of the schema, by path, whether a value has it.
+
+    `*` is any name, `[]` any place in a list.
+    """
     whole = schema()
     while "$ref" in part:
         part = whole["$defs"][part["$ref"].rpartition("/")[2]]
@@ -205,6 +273,8 @@ def _shown(value: Any, part: Any, path: str) -> dict[str, bool]:
         found[f"{path}{key}"] = found.get(f"{path}{key}", False) or key in members
         if key in members:
             _merge(found, _shown(members[key], below, f"{path}{key}."))
+    for one in value if isinstance(value, list) else ():
+        _merge(found, _shown(one, part.get("items", {}), f"{path.removesuffix('.')}[]."))
     for key, below in members.items():
         if key not in known and isinstance(part.get("additionalProperties"), dict):
             _merge(found, _shown(below, part["additionalProperties"], f"{path}*."))

@@ -15,9 +15,11 @@ from llamaswap.tools.schema_words import (
     named,
     number,
     one_of,
+    priority,
     section,
     text,
     texts,
+    wait,
 )
 
 TEXT = text("")
@@ -27,6 +29,9 @@ CHOICE = one_of("", "a", "b")
 LIST = texts("")
 SECTION = section("", {"a": TEXT, "b": TEXT}, "a")
 NAMED = named("", {"type": "integer"})
+WAIT = wait("")
+LONG_WAIT = wait("", least=5)
+PRIORITY = priority("")
 
 
 def each(schema: Schema, *values: object) -> list[tuple[Schema, object]]:
@@ -47,6 +52,9 @@ def accepts(schema: Schema, value: Any) -> bool:
         *each(LIST, [], ["x", 1, None]),
         *each(SECTION, {"a": "x"}, {"a": None, "b": 1}),
         *each(NAMED, {}, {"anything": 1}),
+        *each(WAIT, 0, 2.5, "0", "30s", "+1m30s", ".5h", "${t}"),
+        *each(LONG_WAIT, 0, 5, "5s"),
+        *each(PRIORITY, -100, 0, 2**62, "batch", "${p}"),
         (anything(""), {"a": [1, {"b": None}]}),
     ],
 )
@@ -64,6 +72,9 @@ def test_what_the_loader_understands_is_accepted(schema: Schema, value: object) 
         *each(LIST, "x", [["x"]]),
         *each(SECTION, {}, {"a": 1, "c": 1}, []),
         *each(NAMED, {"a": "x"}, []),
+        *each(WAIT, -1, "-1s", "30", "30 s", "soon", True, []),
+        *each(LONG_WAIT, 4, -1),
+        *each(PRIORITY, 1.5, "Batch", "5", True, []),
         (anything(""), []),
     ],
 )
@@ -71,7 +82,9 @@ def test_what_it_does_not_is_rejected(schema: Schema, value: object) -> None:
     assert not accepts(schema, value)
 
 
-@pytest.mark.parametrize("schema", [TEXT, WHOLE, FLAG, CHOICE, LIST, SECTION, NAMED, anything("")])
+@pytest.mark.parametrize(
+    "schema", [TEXT, WHOLE, FLAG, CHOICE, LIST, SECTION, NAMED, WAIT, PRIORITY, anything("")]
+)
 def test_null_means_not_given(schema: Schema) -> None:
     assert accepts(schema, None)
 

@@ -71,6 +71,18 @@ def test_a_model_without_checks_or_limits_reads_well() -> None:
     )
 
 
+def test_width_and_default_priority_are_told_where_they_are_set() -> None:
+    text = (
+        "priorities: {models: {q: batch}}\n"
+        "routing: {scheduler: {use: serial, settings: {serial: {width: {q: 4}}}}}"
+    )
+    shown = lines(grouped(text), "qwen")
+
+    assert shown["width"] == "4 requests run together"
+    assert shown["default"] == "priority -100, if the request says none"
+    assert not {"width", "default"} & lines(grouped(text), "coder").keys()
+
+
 def test_the_matrix_has_sets_in_the_place_of_the_group() -> None:
     assert lines(sets(), "b")["sets"] == "pair, all"
     assert lines(sets(), "lone")["sets"] == "none: it runs alone"
