@@ -8,18 +8,27 @@ evicted; several requests for a loading model share its load.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Never
 
 from llamaswap.config.model import DEFAULT_CONCURRENCY_LIMIT, ModelConfig
-from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
+from llamaswap.errors import (
+    LoadRefused,
+    ModelUnloaded,
+    NeedsSerial,
+    Refusal,
+    ShuttingDown,
+    TooManyRequests,
+    UnknownModel,
+)
+from llamaswap.scheduling.forecast import Job, Planned
 from llamaswap.scheduling.limits import ConcurrencyLimits
+from llamaswap.scheduling.lineup import Lineup
 from llamaswap.scheduling.score import waited_us
+from llamaswap.scheduling.swaps import Swap, Swaps
 from llamaswap.scheduling.vocabulary import (
     Band,
-    BandView,
     Decision,
     Dispatch,
     Facts,
@@ -33,14 +42,6 @@ from llamaswap.scheduling.vocabulary import (
     Verdict,
     band_of,
 )
-
-
-@dataclass(slots=True)
-class _Swap:
-    """A load under way, and who waits for it."""
-
-    evict: frozenset[str]
-    waiters: list[Ticket] = field(default_factory=list)
 
 
 class FifoScheduler:
@@ -62,13 +63,12 @@ class FifoScheduler:
         make_room: MakeRoom,
         router: str = "group",
     ) -> None:
-        self._priorities = priorities
         self._models = models
         self._make_room = make_room
         self._router = router
         self._limits = ConcurrencyLimits(models, default=DEFAULT_CONCURRENCY_LIMIT)
-        self._queue: list[Ticket] = []  # in the order of `_rank`
-        self._swaps: dict[str, _Swap] = {}
+        self._queue = Lineup(priorities)
+        self._swaps = Swaps()
         self._served: dict[int, Ticket] = {}
         self._in_flight: Counter[str] = Counter()
         self._closed = False
@@ -79,9 +79,10 @@ class FifoScheduler:
             return (Refuse(ticket, ShuttingDown()),)
         if not self._limits.take(ticket.model):
             return (Refuse(ticket, TooManyRequests()),)
-        decisions = self._try(ticket, facts)
+        paused = self._queue.paused and self._queue.stands(ticket)
+        decisions = None if paused else self._try(ticket, facts)
         if decisions is None:
-            insort(self._queue, ticket, key=self._rank)
+            self._queue.add(ticket)
             return ()
         return decisions
 
@@ -89,24 +90,19 @@ class FifoScheduler:
         """Forget the ticket; a load whose waiters all left goes on and the model stays."""
         if ticket.number in self._served:
             return self.released(ticket, facts)
-        swap, place = self._swaps.get(ticket.model), self._place(ticket)
-        if place is not None:
-            del self._queue[place]
-        elif swap is not None and ticket in swap.waiters:
-            swap.waiters.remove(ticket)
-        else:
+        if not self._queue.remove(ticket) and not self._swaps.leave(ticket):
             return ()
         self._limits.give_back(ticket.model)
         return ()
 
     def loaded(self, model: str, facts: Facts) -> Sequence[Decision]:
         """Serve everybody who waited for this load, then look at the queue again."""
-        served: list[Decision] = [self._serve(ticket) for ticket in self._end_swap(model)]
+        served: list[Decision] = [self._serve(ticket) for ticket in self._swaps.end(model)]
         return served + self._drain(facts)
 
     def load_failed(self, model: str, why: str, output: Sequence[str], facts: Facts) -> Sequence[Decision]:
         """Refuse everybody who waited for this load, then look at the queue again."""
-        refused = [self._refuse(ticket, LoadRefused(why, output)) for ticket in self._end_swap(model)]
+        refused = [self._refuse(ticket, LoadRefused(why, output)) for ticket in self._swaps.end(model)]
         return refused + self._drain(facts)
 
     def released(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
@@ -123,50 +119,72 @@ class FifoScheduler:
     def unloaded(self, models: frozenset[str], facts: Facts) -> Sequence[Decision]:
         """Fail everybody who waits for one of these models, in the queue or for its load."""
         gone = [ticket for ticket in self._queue if ticket.model in models]
-        self._queue = [ticket for ticket in self._queue if ticket.model not in models]
+        self._queue.leave([ticket for ticket in self._queue if ticket.model not in models])
         for model in models:
-            gone += self._end_swap(model)
+            gone += self._swaps.end(model)
         return [self._refuse(ticket, ModelUnloaded(self._router)) for ticket in gone] + self._drain(facts)
 
     def closing(self, facts: Facts) -> Sequence[Decision]:
         """Refuse everybody who waits, for a load too; requests being served keep their grace."""
         self._closed = True
-        waiting, self._queue = self._queue, []
+        waiting = self._queue.take_all()
         for model in tuple(self._swaps):
-            waiting += self._end_swap(model)
+            waiting += self._swaps.end(model)
         return [self._refuse(ticket, ShuttingDown()) for ticket in waiting]
+
+    @property
+    def paused(self) -> frozenset[Band]:
+        """The bands of which nobody is dispatched."""
+        return self._queue.paused
+
+    def pause(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
+        """Let nobody of these bands go on any more; who loads or is served does."""
+        self._queue.paused |= bands
+        return ()
+
+    def resume(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
+        """Let these bands go on, and look at the queue again."""
+        self._queue.paused -= bands
+        return self._drain(facts)
+
+    def reprioritise(self, ticket: Ticket, priority: int, facts: Facts) -> tuple[Ticket, Sequence[Decision]]:
+        """Move a waiting ticket in the queue, and look at it again; KeyError if it does not wait there."""
+        other = self._queue.reprioritise(ticket, priority)
+        return other, self._drain(facts)
 
     def hand_over(self) -> Handover:
         """Give the queue, the loads under way and what is being served to another scheduler."""
-        loading = tuple(ticket for swap in self._swaps.values() for ticket in swap.waiters)
         return Handover(
             waiting=tuple(sorted(self._queue, key=lambda ticket: ticket.number)),
-            loading=loading,
+            loading=self._swaps.waiters(),
             served=tuple(self._served.values()),
             unclaimed=frozenset(model for model, swap in self._swaps.items() if not swap.waiters),
+            paused=self._queue.paused,
         )
 
     def take_over(self, handover: Handover, facts: Facts) -> Sequence[Decision]:
         """Go on with the loads under way and look at the whole queue again."""
+        self._queue.paused = handover.paused
         for ticket in (*handover.served, *handover.loading, *handover.waiting):
             self._limits.force(ticket.model)
         for ticket in handover.served:
             self._serve(ticket)
         for model in handover.unclaimed & self._models.keys():
-            self._swaps[model] = _Swap(frozenset())
+            self._swaps[model] = Swap(frozenset())
         unknown = [t for t in (*handover.loading, *handover.waiting) if t.model not in self._models]
         for ticket in handover.loading:
             if ticket.model in self._models:
-                self._swaps.setdefault(ticket.model, _Swap(frozenset())).waiters.append(ticket)
-        known = [ticket for ticket in handover.waiting if ticket.model in self._models]
-        self._queue = sorted(known, key=self._rank)
+                self._swaps.join(ticket)
+        for ticket in handover.waiting:
+            if ticket.model in self._models:
+                self._queue.add(ticket)
         return [self._refuse(ticket, UnknownModel()) for ticket in unknown] + self._drain(facts)
 
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model could serve now without a start and without an eviction."""
         if model not in facts.ready or self._make_room(model, self._running(model, facts)):
             return False
-        return not self._swaps or not any(model in swap.evict for swap in self._swaps.values())
+        return not self._swaps or not self._swaps.evicts(model)
 
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model waits, loads or runs."""
@@ -176,12 +194,34 @@ class FifoScheduler:
 
     def position(self, ticket: Ticket, facts: Facts) -> int | None:
         """Return the place of a waiting ticket in the queue; None if it does not wait there."""
-        place = self._place(ticket)
-        return None if place is None else place + 1
+        return self._queue.position(ticket)
+
+    def waiting(self) -> int:
+        """Return how many tickets wait in the queue; those who share a load do not."""
+        return len(self._queue)
+
+    def ticket(self, number: int) -> Ticket | None:
+        """Return the waiting ticket of this number."""
+        return self._queue.ticket(number)
+
+    def plan(self, jobs: Sequence[Job], facts: Facts, skip: int = 0) -> Iterator[Planned]:
+        """Walk the queue; nobody can say when somebody goes, since several do at once."""
+        for ticket in self._queue.in_order()[skip:]:
+            yield Planned(ticket=ticket, swap=not self.resident(ticket.model, facts), eta=None, load=None)
+
+    def eta(self, ticket: Ticket, jobs: Sequence[Job], facts: Facts) -> None:
+        """Return None: as for `plan`."""
+
+    def terms(self, ticket: Ticket, facts: Facts) -> None:
+        """Return None: nothing is scored."""
+
+    def explain(self, ticket: Ticket, facts: Facts, most: int = 100) -> Never:
+        """Raise `NeedsSerial`: there are no reasons but the order."""
+        raise NeedsSerial
 
     def band(self, ticket: Ticket) -> Band:
         """Return the band of the sum of both priorities."""
-        return band_of(self._priority(ticket))
+        return self._queue.band(ticket)
 
     def waiting_metadata(self, ticket: Ticket, now: float) -> Mapping[str, str]:
         """Return nothing: llama-swap tells a priority only of requests that were granted."""
@@ -189,25 +229,11 @@ class FifoScheduler:
 
     def view(self, now: float) -> QueueView:
         """Return depth and oldest wait of each band, and every dispatched ticket."""
-        loading = tuple(ticket for swap in self._swaps.values() for ticket in swap.waiters)
-        return QueueView(bands=self._bands(now), jobs=(*self._served.values(), *loading))
-
-    def _end_swap(self, model: str) -> list[Ticket]:
-        """Forget the load of a model, if there is one, and return who waited for it."""
-        swap = self._swaps.pop(model, None)
-        return swap.waiters if swap else []
-
-    def _bands(self, now: float) -> dict[Band, BandView]:
-        waits: dict[Band, list[float]] = {band: [] for band in Band}
-        for ticket in self._queue:
-            waits[band_of(self._priority(ticket))].append(max(0.0, now - ticket.arrived))
-        return {band: BandView(depth=len(w), oldest_wait=max(w, default=0.0)) for band, w in waits.items()}
-
-    def _priority(self, ticket: Ticket) -> int:
-        return self._priorities.get(ticket.model, 0) + ticket.priority
-
-    def _rank(self, ticket: Ticket) -> tuple[int, int]:
-        return (-self._priority(ticket), ticket.number)
+        return QueueView(
+            bands=self._queue.band_view(now),
+            jobs=(*self._served.values(), *self._swaps.waiters()),
+            paused=self._queue.paused,
+        )
 
     def _running(self, model: str, facts: Facts) -> frozenset[str]:
         """Return what the planner counts as running: children, and the targets of other loads under way.
@@ -216,46 +242,35 @@ class FifoScheduler:
         """
         return facts.running | (self._swaps.keys() - {model}) if self._swaps else facts.running
 
-    def _place(self, ticket: Ticket) -> int | None:
-        """Return the index of a ticket in the queue, or None if it is not there."""
-        place = bisect_left(self._queue, self._rank(ticket), key=self._rank)
-        there = place < len(self._queue) and self._queue[place].number == ticket.number
-        return place if there else None
-
     def _try(self, ticket: Ticket, facts: Facts) -> list[Decision] | None:
         """Return what lets this ticket go on now, or None if it has to wait in the queue."""
         model = ticket.model
         dispatch = Dispatch(ticket, self._verdict(ticket, facts))
         if model in self._swaps:
-            self._swaps[model].waiters.append(ticket)
+            self._swaps.join(ticket)
             return [dispatch]
         if self.resident(model, facts):
             return [dispatch, self._serve(ticket)]
         evict = self._make_room(model, self._running(model, facts))
-        if self._collides(model, evict) or any(self._in_flight[other] for other in evict):
+        if self._swaps.collides(model, evict) or any(self._in_flight[other] for other in evict):
             return None
-        self._swaps[model] = _Swap(evict, [ticket])
+        self._swaps[model] = Swap(evict, [ticket])
         return [dispatch, Load(model, evict)]
-
-    def _collides(self, model: str, evict: frozenset[str]) -> bool:
-        """Return whether loading the model would cross a load that is under way."""
-        return any(
-            target in evict or model in swap.evict or evict & swap.evict
-            for target, swap in self._swaps.items()
-        )
 
     def _drain(self, facts: Facts) -> list[Decision]:
         """Walk the queue in order and let go whoever can go."""
         if self._closed:
             return []
         decisions: list[Decision] = []
-        waiting, self._queue = self._queue, []
-        for ticket in waiting:
-            moved = self._try(ticket, facts)
+        left: list[Ticket] = []
+        for ticket in self._queue.take_all():
+            paused = self._queue.paused and self._queue.stands(ticket)
+            moved = None if paused else self._try(ticket, facts)
             if moved is None:
-                self._queue.append(ticket)
+                left.append(ticket)
             else:
                 decisions += moved
+        self._queue.leave(left)
         return decisions
 
     def _serve(self, ticket: Ticket) -> Serve:
@@ -268,5 +283,5 @@ class FifoScheduler:
         return Refuse(ticket, refusal)
 
     def _verdict(self, ticket: Ticket, facts: Facts) -> Verdict:
-        priority = self._priority(ticket)
+        priority = self._queue.priority(ticket)
         return Verdict(priority=priority, band=band_of(priority), waited_us=waited_us(ticket, facts.now))

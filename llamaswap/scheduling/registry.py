@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from llamaswap.config.model import Config, SchedulerName
+from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.fifo import FifoScheduler
 from llamaswap.scheduling.groups import GroupPlanner
 from llamaswap.scheduling.matrix import MatrixPlanner
@@ -23,12 +24,19 @@ def make_planner(config: Config) -> MakeRoom:
     return lru_cache(REMEMBERED)(GroupPlanner(config.groups).make_room)
 
 
-def make_scheduler(config: Config) -> Scheduler:
-    """Return a fresh scheduler with an empty queue."""
+def make_scheduler(config: Config, estimates: Estimates | None = None) -> Scheduler:
+    """Return a fresh scheduler with an empty queue.
+
+    Args:
+        config: what it obeys.
+        estimates: how long things take; whoever measures adds to them, and they outlive a reload.
+    """
     make_room = make_planner(config)
     match config.scheduler.use:
         case SchedulerName.SERIAL:
-            return SerialScheduler(config.scheduler.serial, config.models, make_room, config.router)
+            offset = max((caller.offset for caller in config.priorities.callers), default=0)
+            serial = config.scheduler.serial
+            return SerialScheduler(serial, config.models, make_room, config.router, estimates, offset)
         case SchedulerName.FIFO:
             return FifoScheduler(config.scheduler.fifo_priority, config.models, make_room, config.router)
         case _ as unknown:

@@ -15,8 +15,11 @@ from collections.abc import Collection, Mapping, Sequence
 from llamaswap.config.model import ModelConfig, SerialSettings
 from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
 from llamaswap.scheduling.backoff import Backoff
+from llamaswap.scheduling.budget import SwapBudget
+from llamaswap.scheduling.choosing import Choice, before_swap, best, verdict_of
+from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.limits import ConcurrencyLimits
-from llamaswap.scheduling.score import Formula, waited_us
+from llamaswap.scheduling.outlook import SerialOutlook
 from llamaswap.scheduling.vocabulary import (
     NO_TERM,
     Band,
@@ -26,27 +29,24 @@ from llamaswap.scheduling.vocabulary import (
     Handover,
     Load,
     MakeRoom,
-    QueueView,
     Refuse,
     Serve,
     Stop,
-    Term,
     Ticket,
-    Verdict,
     band_of,
-    waiting_metadata,
 )
-from llamaswap.scheduling.waiting import WaitingRoom
 
 
-class SerialScheduler:
-    """One job at a time, best score first.
+class SerialScheduler(SerialOutlook):
+    """One job at a time, best score first; of a model with a width, so many at a time.
 
     Args:
-        settings: the two knobs of the score.
+        settings: the knobs.
         models: every local model, for the limits that the configuration sets.
         make_room: the eviction planner; it decides what stays loaded beside a job.
         router: the planner's name, for messages.
+        estimates: how long things take, as measured; without, nothing was.
+        largest_offset: points that the configuration adds to somebody's priority.
     """
 
     bypass_when_resident = True
@@ -57,16 +57,14 @@ class SerialScheduler:
         models: Mapping[str, ModelConfig],
         make_room: MakeRoom,
         router: str = "group",
+        estimates: Estimates | None = None,
+        largest_offset: int = 0,
     ) -> None:
-        self._formula = Formula.of(settings)
-        self._waiting = WaitingRoom(self._formula)
-        self._make_room = make_room
+        super().__init__(settings, make_room, estimates or Estimates(), largest_offset)
         self._router = router
         self._limits = ConcurrencyLimits(models, default=None)
         self._backoff = Backoff()
         self._models = models
-        self._jobs: dict[int, Ticket] = {}  # one at most, or what another scheduler left running side by side
-        self._loading: set[int] = set()  # those of them whose model is not ready yet
         self._unclaimed: str | None = None  # a model that still loads although its job's client left
         self._closed = False
 
@@ -79,8 +77,12 @@ class SerialScheduler:
             return (Refuse(ticket, failing),)
         if not self._limits.take(ticket.model):
             return (Refuse(ticket, TooManyRequests()),)
+        if self._lobby.paused and band_of(ticket.priority) in self._lobby.paused:
+            self._lobby.add(ticket)
+            return ()
         if not self._jobs and not self._waiting:  # the common case needs no comparing
-            return self._dispatch(ticket, NO_TERM, facts, resident=self.resident(ticket.model, facts))
+            choice = Choice(ticket, NO_TERM)
+            return self._dispatch(choice, facts, resident=self.resident(ticket.model, facts))
         self._waiting.add(ticket)
         return self._pick(facts)
 
@@ -89,10 +91,11 @@ class SerialScheduler:
 
         A load under way goes on unclaimed until the next pick joins or ends it.
         """
-        if ticket in self._waiting:
-            self._waiting.remove(ticket)
+        waiting = self._lobby.ticket(ticket.number)
+        if waiting is not None:
+            self._lobby.remove(waiting)
             self._limits.give_back(ticket.model)
-            return ()
+            return self._pick(facts)  # it may have been the one whom nobody could overtake
         if ticket.number not in self._loading or len(self._jobs_loading({ticket.model})) > 1:
             return self.released(ticket, facts)
         if len(self._jobs) > 1:  # others still run beside it: the box is not free to keep a model warm
@@ -107,7 +110,8 @@ class SerialScheduler:
             self._unclaimed = None
         ready = self._jobs_loading({model})
         self._loading.difference_update(ticket.number for ticket in ready)
-        return [Serve(ticket) for ticket in ready]
+        served = [Serve(ticket) for ticket in ready]
+        return [*served, *self._pick(facts)] if self._width else served
 
     def load_failed(self, model: str, why: str, output: Sequence[str], facts: Facts) -> Sequence[Decision]:
         """Refuse the job that needed the load; after the third failure in a row, all that wait for it.
@@ -137,24 +141,41 @@ class SerialScheduler:
         decisions: list[Decision] = []
         for job in self._jobs_loading(models):
             decisions += [Refuse(job, ModelUnloaded(self._router)), *self._free(job, facts)]
-        return decisions
+        return [*decisions, *self._pick(facts)] if self._width else decisions
 
     def closing(self, facts: Facts) -> Sequence[Decision]:
         """Refuse everybody who waits; the running job keeps its grace."""
         self._closed = True
-        return [self._refuse_waiting(ticket, ShuttingDown()) for ticket in tuple(self._waiting)]
+        return [self._refuse_waiting(ticket, ShuttingDown()) for ticket in tuple(self._lobby)]
+
+    def pause(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
+        """Dispatch nobody of these bands any more; the running job goes on."""
+        self._lobby.pause(bands)
+        return self._pick(facts)
+
+    def resume(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
+        """Let these bands go on, and pick again."""
+        self._lobby.resume(bands)
+        return self._pick(facts)
+
+    def reprioritise(self, ticket: Ticket, priority: int, facts: Facts) -> tuple[Ticket, Sequence[Decision]]:
+        """Give a waiting ticket another priority and pick again; KeyError if it does not wait."""
+        other = self._lobby.reprioritise(ticket.number, priority)
+        return other, self._pick(facts)
 
     def hand_over(self) -> Handover:
         """Give the queue, the job and a load under way to another scheduler."""
         return Handover(
-            waiting=tuple(sorted(self._waiting, key=lambda ticket: ticket.number)),
+            waiting=tuple(sorted(self._lobby, key=lambda ticket: ticket.number)),
             loading=tuple(job for number, job in self._jobs.items() if number in self._loading),
             served=tuple(job for number, job in self._jobs.items() if number not in self._loading),
             unclaimed=frozenset() if self._unclaimed is None else frozenset({self._unclaimed}),
+            paused=self._lobby.paused,
         )
 
     def take_over(self, handover: Handover, facts: Facts) -> Sequence[Decision]:
         """Go on with one job at a time, once those that another scheduler let run side by side have ended."""
+        self._lobby.pause(handover.paused)
         decisions: list[Decision] = []
         strays = handover.unclaimed & self._models.keys()
         if len(strays) == 1 and not handover.served and not handover.loading:
@@ -167,43 +188,13 @@ class SerialScheduler:
             self._jobs[ticket.number] = ticket
         self._loading = {ticket.number for ticket in handover.loading}
         for ticket in handover.waiting:
-            self._waiting.add(ticket)
+            self._lobby.add(ticket)
         gone = [ticket for ticket in handover.waiting if ticket.model not in self._models]
         decisions += [self._refuse_waiting(ticket, UnknownModel()) for ticket in gone]
         for ticket in handover.loading:
             if ticket.model not in self._models:
                 decisions += [Refuse(ticket, UnknownModel()), *self._free(ticket, facts)]
         return [*decisions, *self._pick(facts)]
-
-    def resident(self, model: str, facts: Facts) -> bool:
-        """Return whether the model could serve now without a start and without an eviction."""
-        return model in facts.ready and not self._make_room(model, facts.running)
-
-    def wanted(self, model: str) -> bool:
-        """Return whether a ticket for this model waits, loads or runs."""
-        return any(job.model == model for job in self._jobs.values()) or bool(self._waiting.count(model))
-
-    def position(self, ticket: Ticket, facts: Facts) -> int | None:
-        """Return the place of a waiting ticket if nothing changed any more; None if it does not wait."""
-        if ticket not in self._waiting:
-            return None
-        return self._waiting.position(ticket, self._resident_models(facts))
-
-    def band(self, ticket: Ticket) -> Band:
-        """Return the band of the caller's priority."""
-        return band_of(ticket.priority)
-
-    def waiting_metadata(self, ticket: Ticket, now: float) -> Mapping[str, str]:
-        """Return what is known of a ticket without a score: its priority, its band and how long it waited."""
-        return waiting_metadata(ticket.priority, waited_us(ticket, now))
-
-    def view(self, now: float) -> QueueView:
-        """Return depth and oldest wait of each band, and the job."""
-        return QueueView(bands=self._waiting.band_view(now), jobs=tuple(self._jobs.values()))
-
-    def _resident_models(self, facts: Facts) -> frozenset[str]:
-        """Return the models somebody waits for that are resident."""
-        return frozenset(model for model in self._waiting.models() if self.resident(model, facts))
 
     def _jobs_loading(self, models: Collection[str]) -> list[Ticket]:
         """Return the jobs that wait for a load of one of these models."""
@@ -212,14 +203,14 @@ class SerialScheduler:
     def _refuse_if_failing(self, model: str, facts: Facts) -> list[Decision]:
         """Refuse everybody who waits for a closed model, each with an error of its own to raise."""
         decisions: list[Decision] = []
-        for ticket in self._waiting.of(model):
+        for ticket in self._lobby.of(model):
             failing = self._backoff.refusal(model, facts.now)
             if failing is not None:
                 decisions.append(self._refuse_waiting(ticket, failing))
         return decisions
 
     def _refuse_waiting(self, ticket: Ticket, refusal: Refusal) -> Refuse:
-        self._waiting.remove(ticket)
+        self._lobby.remove(ticket)
         self._limits.give_back(ticket.model)
         return Refuse(ticket, refusal)
 
@@ -230,20 +221,51 @@ class SerialScheduler:
         return self._pick(facts)
 
     def _pick(self, facts: Facts) -> Sequence[Decision]:
-        """Dispatch the best-scoring ticket if the box is free and somebody waits."""
-        if self._jobs or self._closed or not self._waiting:
+        """Dispatch the best-scoring ticket if the box is free, or takes another of what it does."""
+        if self._jobs:
+            return self._widen(facts) if self._width else ()
+        if self._closed or not self._waiting:
             return ()
         resident = self._resident_models(facts)
-        ticket = self._waiting.best(resident)
-        changed_by = self._changed_by(ticket, resident)
-        self._waiting.remove(ticket)
-        return self._dispatch(ticket, changed_by, facts, resident=ticket.model in resident)
+        choice = best(self._waiting, resident)
+        if self._budget is not None and choice.ticket.model not in resident:
+            choice = self._before_swap(choice, resident, facts, self._budget)
+        self._waiting.remove(choice.ticket)
+        decisions = self._dispatch(choice, facts, resident=choice.ticket.model in resident)
+        return (*decisions, *self._widen(facts)) if self._width else decisions
 
-    def _dispatch(
-        self, ticket: Ticket, changed_by: frozenset[Term], facts: Facts, *, resident: bool
-    ) -> Sequence[Decision]:
+    def _before_swap(self, due: Choice, resident: frozenset[str], facts: Facts, budget: SwapBudget) -> Choice:
+        """Return who goes before the one whose turn has come and who needs a swap; himself if nobody may."""
+        other = before_swap(due.ticket.model, self._waiting, resident, facts, self._make_room, budget)
+        if other is None:
+            return due
+        budget.spend(other.cost_us)
+        return other
+
+    def _widen(self, facts: Facts) -> Sequence[Decision]:
+        """Let more of the running model's tickets in beside its jobs, while each is the next best of all."""
+        decisions: list[Decision] = []
+        while not self._closed and self._waiting and (model := self._takes_more(facts)):
+            choice = best(self._waiting, self._resident_models(facts))
+            if choice.ticket.model != model:
+                break  # whoever is better is not overtaken, and waits for all of these jobs to end
+            self._waiting.remove(choice.ticket)
+            decisions += self._dispatch(choice, facts, resident=True)
+        return decisions
+
+    def _takes_more(self, facts: Facts) -> str | None:
+        """Return the model of all jobs if its server can take another one now."""
+        if self._loading:
+            return None
+        (model, *others) = {job.model for job in self._jobs.values()}
+        if others or len(self._jobs) >= self._width.get(model, 1) or not self.resident(model, facts):
+            return None
+        return model
+
+    def _dispatch(self, choice: Choice, facts: Facts, *, resident: bool) -> Sequence[Decision]:
         """Give the box to this ticket."""
-        verdict = self._verdict(ticket, changed_by, facts, resident=resident)
+        ticket = choice.ticket
+        verdict = verdict_of(choice, self._formula, facts, resident=resident)
         self._jobs[ticket.number] = ticket
         if resident:
             decisions = (Dispatch(ticket, verdict), Serve(ticket))
@@ -256,6 +278,8 @@ class SerialScheduler:
         unclaimed, self._unclaimed = self._unclaimed, None
         if unclaimed == model:
             return ()
+        if self._budget is not None:
+            self._budget.renew()
         evict = self._make_room(model, facts.running)
         if unclaimed is not None and unclaimed not in facts.ready:
             evict |= {unclaimed}
@@ -267,26 +291,3 @@ class SerialScheduler:
         if unclaimed is None or unclaimed == picked or unclaimed in facts.ready:
             return ()
         return (Stop(frozenset({unclaimed})),)
-
-    def _verdict(
-        self, ticket: Ticket, changed_by: frozenset[Term], facts: Facts, *, resident: bool
-    ) -> Verdict:
-        waited = waited_us(ticket, facts.now)
-        return Verdict(
-            priority=ticket.priority,
-            band=band_of(ticket.priority),
-            waited_us=waited,
-            thousandths=self._formula.thousandths_after(ticket, waited, resident=resident),
-            changed_by=changed_by,
-        )
-
-    def _changed_by(self, ticket: Ticket, resident: frozenset[str]) -> frozenset[Term]:
-        """Return the terms without which the same formula would have picked another ticket."""
-        if len(self._waiting) == 1:
-            return NO_TERM
-        changed = set()
-        if self._waiting.best_without_aging(resident) != ticket:
-            changed.add(Term.AGING)
-        if self._waiting.best_without_affinity() != ticket:
-            changed.add(Term.SWAP_AFFINITY)
-        return frozenset(changed)

@@ -9,14 +9,18 @@ dataclass, and made in a sixth of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from llamaswap.errors import Refusal
+
+if TYPE_CHECKING:  # they are made of these words themselves
+    from llamaswap.scheduling.explaining import Explanation, Terms
+    from llamaswap.scheduling.forecast import Eta, Job, Planned
 
 MICROSECONDS = 1_000_000
 
@@ -67,6 +71,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_TERM: frozenset[Term] = frozenset()
+NO_BAND: frozenset[Band] = frozenset()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,6 +178,7 @@ class QueueView:
 
     bands: Mapping[Band, BandView]  # all three, always
     jobs: tuple[Ticket, ...]  # dispatched and not yet ended
+    paused: frozenset[Band] = NO_BAND  # of these nobody is dispatched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +192,7 @@ class Handover:
     loading: tuple[Ticket, ...] = ()  # dispatched; a load of their model is under way
     served: tuple[Ticket, ...] = ()  # dispatched, and talking to their upstream
     unclaimed: frozenset[str] = frozenset()  # models that load although nobody waits for it any more
+    paused: frozenset[Band] = NO_BAND
 
 
 MakeRoom = Callable[[str, frozenset[str]], frozenset[str]]
@@ -200,10 +207,16 @@ class Scheduler(Protocol):
 
     Decisions are to be carried out in order.  Every ticket that arrived is
     either waiting, dispatched, refused or cancelled, and never two of these.
+    A ticket is known by its number: the one that `reprioritise` replaced still
+    names it.
     """
 
     bypass_when_resident: bool
     """Whether calls that only look (GET, HEAD, counting) may use a resident model without a ticket."""
+
+    @property
+    def paused(self) -> frozenset[Band]:
+        """The bands of which nobody is dispatched."""
 
     def arrived(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
         """A request wants `ticket.model`."""
@@ -226,6 +239,22 @@ class Scheduler(Protocol):
     def closing(self, facts: Facts) -> Sequence[Decision]:
         """The daemon stops: nobody is dispatched any more."""
 
+    def pause(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
+        """Dispatch nobody of these bands any more; what is dispatched goes on."""
+
+    def resume(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
+        """Let these bands go on, at once if there is room."""
+
+    def reprioritise(self, ticket: Ticket, priority: int, facts: Facts) -> tuple[Ticket, Sequence[Decision]]:
+        """Give a waiting ticket another priority; it keeps its number and its arrival time.
+
+        Returns:
+            The ticket that waits in its stead, and what follows: maybe its own dispatch.
+
+        Raises:
+            KeyError: it does not wait.
+        """
+
     def hand_over(self) -> Handover:
         """Give everything away, to be taken over by another scheduler; this one is spent."""
 
@@ -244,7 +273,53 @@ class Scheduler(Protocol):
     def position(self, ticket: Ticket, facts: Facts) -> int | None:
         """Return how many would go before a waiting ticket, plus one; None if it does not wait.
 
-        What arrives later, or becomes resident, may still go before it.
+        What arrives later, or becomes resident, may still go before it.  The tickets of paused
+        bands come after all others.
+        """
+
+    def waiting(self) -> int:
+        """Return how many tickets wait, those of paused bands included."""
+
+    def ticket(self, number: int) -> Ticket | None:
+        """Return the waiting ticket of this number, paused or not; None if none waits."""
+
+    def plan(self, jobs: Sequence[Job], facts: Facts, skip: int = 0) -> Iterator[Planned]:
+        """Walk those who wait in the order in which they go if nobody comes or leaves.
+
+        The tickets of paused bands come last, without an estimate.  Whatever happens to the
+        scheduler ends the walk: it is to be asked again.
+
+        Args:
+            jobs: what is dispatched, with how long it has lasted.
+            facts: of now.
+            skip: how many of the first to pass over.
+        """
+
+    def eta(self, ticket: Ticket, jobs: Sequence[Job], facts: Facts) -> Eta | None:
+        """Return when a waiting ticket will be dispatched; None if nobody can say.
+
+        Args:
+            ticket: one that waits.
+            jobs: as for `plan`.
+            facts: of now.
+        """
+
+    def terms(self, ticket: Ticket, facts: Facts) -> Terms | None:
+        """Return what the score of a ticket is made of; None where nothing is scored."""
+
+    def explain(self, ticket: Ticket, facts: Facts, most: int = 100) -> Explanation:
+        """Return why a waiting ticket has its place.
+
+        For one of a paused band: the place that it would have if nobody was paused.
+
+        Args:
+            ticket: one that waits.
+            facts: of now.
+            most: how many of those ahead are named; all are counted.
+
+        Raises:
+            NeedsSerial: this scheduler scores nothing.
+            KeyError: it does not wait.
         """
 
     def band(self, ticket: Ticket) -> Band:

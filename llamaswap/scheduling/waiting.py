@@ -8,7 +8,7 @@ heads can win.  A ticket that leaves is dropped from its heap when it surfaces.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from llamaswap.scheduling.score import Formula
@@ -20,13 +20,14 @@ _Heap = list[tuple[int, int]]  # (minus the rank, arrival number): the smallest 
 class _ModelQueue:
     """The waiting tickets of one model, in the order of the full formula and of priority alone."""
 
-    __slots__ = ("_order", "by_key", "by_priority", "live")
+    __slots__ = ("_order", "_order_by_priority", "by_key", "by_priority", "live")
 
     def __init__(self) -> None:
         self.by_key: _Heap = []
         self.by_priority: _Heap = []
         self.live: dict[int, Ticket] = {}
-        self._order: list[tuple[int, int]] | None = None  # the live of `by_key`, sorted; once somebody asked
+        self._order: _Heap | None = None  # the live of `by_key`, sorted; once somebody asked
+        self._order_by_priority: _Heap | None = None  # likewise
 
     def add(self, ticket: Ticket, key: int) -> None:
         heappush(self.by_key, (-key, ticket.number))
@@ -34,21 +35,41 @@ class _ModelQueue:
         self.live[ticket.number] = ticket
         if self._order is not None:
             insort(self._order, (-key, ticket.number))
+        if self._order_by_priority is not None:
+            insort(self._order_by_priority, (-ticket.priority, ticket.number))
 
     def remove(self, ticket: Ticket, formula: Formula) -> None:
         del self.live[ticket.number]
         if self._order is not None:
             del self._order[bisect_left(self._order, (-formula.key(ticket), ticket.number))]
+        if self._order_by_priority is not None:
+            del self._order_by_priority[
+                bisect_left(self._order_by_priority, (-ticket.priority, ticket.number))
+            ]
+        if len(self.by_key) > 64 and len(self.by_key) > 2 * len(self.live):
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Drop who left from the heaps: before he comes back, he must not be found there."""
         for heap in (self.by_key, self.by_priority):
-            if len(heap) > 64 and len(heap) > 2 * len(self.live):
-                heap[:] = [item for item in heap if item[1] in self.live]
-                heapify(heap)
+            heap[:] = [item for item in heap if item[1] in self.live]
+            heapify(heap)
+
+    def order(self) -> _Heap:
+        """Return the live ones, first who goes first by the full formula; not to be changed."""
+        if self._order is None:
+            self._order = self._sorted(self.by_key)
+        return self._order
+
+    def order_by_priority(self) -> _Heap:
+        """`order` by priority alone."""
+        if self._order_by_priority is None:
+            self._order_by_priority = self._sorted(self.by_priority)
+        return self._order_by_priority
 
     def before(self, rank: int, number: int) -> int:
         """Return how many live tickets have a better rank by the full formula, or came first of equals."""
-        if self._order is None:
-            self._order = sorted(item for item in self.by_key if item[1] in self.live)
-        return bisect_left(self._order, (-rank, number))
+        return bisect_left(self.order(), (-rank, number))
 
     def head(self, heap: _Heap) -> tuple[int, int]:
         """Return (rank, minus the number) of the first live ticket; the greatest across models wins."""
@@ -56,6 +77,9 @@ class _ModelQueue:
             heappop(heap)
         rank, number = heap[0]
         return -rank, -number
+
+    def _sorted(self, heap: _Heap) -> _Heap:
+        return sorted(item for item in heap if item[1] in self.live)
 
 
 class WaitingRoom:
@@ -66,7 +90,7 @@ class WaitingRoom:
     """
 
     def __init__(self, formula: Formula) -> None:
-        self._formula = formula
+        self.formula = formula
         self._queues: dict[str, _ModelQueue] = {}
         self._bands: dict[Band, dict[int, Ticket]] = {band: {} for band in Band}
         self._size = 0
@@ -87,15 +111,36 @@ class WaitingRoom:
         queue = self._queues.get(ticket.model)
         if queue is None:
             queue = self._queues[ticket.model] = _ModelQueue()
-        queue.add(ticket, self._formula.key(ticket))
+        queue.add(ticket, self.formula.key(ticket))
         self._bands[band_of(ticket.priority)][ticket.number] = ticket
+
+    def put_back(self, tickets: Sequence[Ticket]) -> None:
+        """`add` some who have waited before, and may be older than others here; O(size of their bands)."""
+        for ticket in tickets:
+            self.add(ticket)
+        for band in {band_of(ticket.priority) for ticket in tickets}:
+            self._bands[band] = dict(sorted(self._bands[band].items()))
+
+    def take_out(self, tickets: Sequence[Ticket]) -> None:
+        """`remove` some who may come back under the same number; O(all who wait for their models)."""
+        for ticket in tickets:
+            self.remove(ticket)
+        for model in {ticket.model for ticket in tickets} & self._queues.keys():
+            self._queues[model].tidy()
+
+    def ticket(self, number: int) -> Ticket | None:
+        """Return the waiting ticket of this number, if it waits here."""
+        for tickets in self._bands.values():
+            if number in tickets:
+                return tickets[number]
+        return None
 
     def remove(self, ticket: Ticket) -> None:
         """Take a waiting ticket away; KeyError if it does not wait."""
         del self._bands[band_of(ticket.priority)][ticket.number]
         self._size -= 1
         queue = self._queues[ticket.model]
-        queue.remove(ticket, self._formula)
+        queue.remove(ticket, self.formula)
         if not queue.live:
             del self._queues[ticket.model]
 
@@ -106,43 +151,79 @@ class WaitingRoom:
     def of(self, model: str) -> tuple[Ticket, ...]:
         """Return the tickets that wait for one model, in arrival order."""
         queue = self._queues.get(model)
-        return tuple(queue.live.values()) if queue else ()
+        return tuple(queue.live[number] for number in sorted(queue.live)) if queue else ()
+
+    def of_band(self, band: Band) -> tuple[Ticket, ...]:
+        """Return the waiting tickets of one band, in arrival order."""
+        return tuple(self._bands[band].values())
 
     def count(self, model: str) -> int:
         """Return how many tickets wait for one model."""
         queue = self._queues.get(model)
         return len(queue.live) if queue else 0
 
+    def lanes(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """Return who waits for each model as (minus the key without affinity, number), the first first.
+
+        The sequences are the room's own: they are not to be changed, and change with it.
+        """
+        return {model: queue.order() for model, queue in self._queues.items()}
+
+    def lanes_by_priority(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """`lanes` as they would be without aging: (minus the priority, number)."""
+        return {model: queue.order_by_priority() for model, queue in self._queues.items()}
+
     def best(self, resident: frozenset[str]) -> Ticket:
         """Return the ticket that the full formula puts first; LookupError when nobody waits."""
-        bonus = self._formula.affinity_key()
-        return self._first(lambda queue: queue.by_key, resident, bonus)
+        bonus = self.formula.affinity_key()
+        return self._first(self._queues, lambda queue: queue.by_key, resident, bonus)
+
+    def best_of(self, models: Collection[str]) -> Ticket:
+        """Return whom the formula puts first of those who wait for equally resident models."""
+        queues = {model: self._queues[model] for model in models}
+        return self._first(queues, lambda queue: queue.by_key, frozenset(), 0)
 
     def best_without_affinity(self) -> Ticket:
         """Return the ticket that priority and aging alone would put first."""
-        return self._first(lambda queue: queue.by_key, frozenset(), 0)
+        return self._first(self._queues, lambda queue: queue.by_key, frozenset(), 0)
 
     def best_without_aging(self, resident: frozenset[str]) -> Ticket:
         """Return the ticket that priority and affinity alone would put first."""
-        return self._first(lambda queue: queue.by_priority, resident, self._formula.bonus)
+        return self._first(self._queues, lambda queue: queue.by_priority, resident, self.formula.bonus)
 
     def position(self, ticket: Ticket, resident: frozenset[str]) -> int:
         """Return 1 + how many waiting tickets the full formula puts before this one; O(models * log n)."""
-        bonus = self._formula.affinity_key()
-        own = self._formula.key(ticket) + (bonus if ticket.model in resident else 0)
+        bonus = self.formula.affinity_key()
+        own = self.formula.key(ticket) + (bonus if ticket.model in resident else 0)
         return 1 + sum(
             queue.before(own - bonus if model in resident else own, ticket.number)
             for model, queue in self._queues.items()
         )
 
+    def in_order(self, resident: frozenset[str]) -> list[Ticket]:
+        """Return all who wait, first whom the full formula puts first; O(n log n)."""
+        bonus = self.formula.affinity_key()
+
+        def rank(ticket: Ticket) -> tuple[int, int]:
+            key = self.formula.key(ticket)
+            return (-key - bonus if ticket.model in resident else -key), ticket.number
+
+        return sorted(self, key=rank)
+
     def band_view(self, now: float) -> dict[Band, BandView]:
         """Return depth and oldest wait of each band; arrival order is the order of the dicts."""
         return {band: _look(tickets, now) for band, tickets in self._bands.items()}
 
-    def _first(self, heap_of: Callable[[_ModelQueue], _Heap], resident: frozenset[str], bonus: int) -> Ticket:
+    def _first(
+        self,
+        queues: Mapping[str, _ModelQueue],
+        heap_of: Callable[[_ModelQueue], _Heap],
+        resident: frozenset[str],
+        bonus: int,
+    ) -> Ticket:
         best: tuple[int, int] | None = None
         best_queue: _ModelQueue | None = None
-        for model, queue in self._queues.items():
+        for model, queue in queues.items():
             rank, order = queue.head(heap_of(queue))
             candidate = (rank + bonus if model in resident else rank, order)
             if best is None or candidate > best:

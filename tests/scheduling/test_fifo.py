@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.config.model import GroupConfig
-from llamaswap.errors import LoadRefused, ModelUnloaded, ShuttingDown, TooManyRequests
+from llamaswap.errors import LoadRefused, ModelUnloaded, NeedsSerial, ShuttingDown, TooManyRequests
 from llamaswap.scheduling.fifo import FifoScheduler
 from llamaswap.scheduling.vocabulary import Band, Facts, Ticket
 from support.scheduling_box import Box, Life
@@ -446,3 +446,45 @@ def test_the_bands_of_the_queue_are_those_of_the_summed_priorities() -> None:
         Band.NORMAL: (1, 1.0),
         Band.BATCH: (2, 3.0),
     }
+
+
+def test_nothing_is_scored_so_that_there_is_nothing_to_explain() -> None:
+    box = fifo_box("AB")
+    box.arrive("A")
+    late = box.arrive("B")
+
+    assert box.scheduler.terms(late, box.facts) is None
+    assert box.scheduler.eta(late, (), box.facts) is None
+    with pytest.raises(NeedsSerial):
+        box.scheduler.explain(late, box.facts)
+
+
+def test_a_paused_ticket_joins_no_load_and_an_unload_fails_it_like_others() -> None:
+    box = fifo_box("AB")
+    box.pause(Band.BATCH)
+    box.arrive("A", 0)
+    paused = box.arrive("A", -100)
+    assert box.dispatched == [1]
+
+    box.unload("A")
+
+    assert isinstance(box.refused[paused.number], ModelUnloaded)
+
+
+def test_the_band_that_is_paused_is_that_of_both_priorities() -> None:
+    box = fifo_box("AB", priorities={"A": -1})
+    box.pause(Band.BATCH)
+
+    box.arrive("A", 0)
+    box.arrive("B", 0)
+
+    assert box.dispatched == [2]
+
+
+def test_another_priority_for_who_shares_a_load_is_none() -> None:
+    box = fifo_box("A")
+    box.arrive("A")
+    sharing = box.arrive("A")
+
+    assert box.scheduler.ticket(sharing.number) is None
+    assert box.scheduler.waiting() == 0

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from llamaswap.config.model import GroupConfig
 from llamaswap.errors import UnknownModel
+from llamaswap.scheduling.vocabulary import Band
 from support.scheduling_box import Box, Life
 from support.scheduling_setup import fifo_box, serial_box
-from support.scheduling_walks import MODELS, TICK, Step, groupings, walk, walks
+from support.scheduling_walks import MODELS, TICK, Step, groupings, meddled_walks, walk
 
 MAKERS = (serial_box, fifo_box)
 TERMINAL = {Life.ENDED, Life.REFUSED, Life.CANCELLED}
@@ -20,8 +21,8 @@ delays = st.sampled_from((0.0, TICK, 1.0, 30.0))
 @given(
     before=st.sampled_from(MAKERS),
     after=st.sampled_from(MAKERS),
-    steps=walks,
-    more=walks,
+    steps=meddled_walks,
+    more=meddled_walks,
     groups=groupings(),
     dropped=st.sets(st.sampled_from(MODELS), max_size=2),
     load_time=delays,
@@ -48,6 +49,7 @@ def test_each_ticket_ends_once_whatever_is_reloaded(
     _drop(box, dropped)
     box.reload(second([model for model in MODELS if model not in dropped], groups=_without(groups, dropped)))
     walk(box, kept, load_time=load_time, stop_time=stop_time)
+    box.resume(*Band)
     box.settle()
 
     assert set(box.life.values()) <= TERMINAL
@@ -124,6 +126,23 @@ def test_a_load_under_way_goes_on_and_serves_its_ticket() -> None:
 
     assert box.loads == [("A", frozenset())]
     assert box.served_at[1] == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("after", MAKERS)
+def test_what_is_paused_stays_paused(make: object, after: object) -> None:
+    box = MAKERS[make is fifo_box]("AB")
+    box.arrive("A", job=10.0)
+    box.arrive("B", -100)
+    box.pause(Band.BATCH)
+
+    box.reload(MAKERS[after is fifo_box]("AB"))
+    box.settle()
+    assert box.dispatched == [1]
+
+    box.resume(Band.BATCH)
+    box.settle()
+    assert box.dispatched == [1, 2]
 
 
 def _drop(box: Box, models: set[str]) -> None:

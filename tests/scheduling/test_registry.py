@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llamaswap.config.model import (
+    CallerConfig,
     Config,
     GroupConfig,
     MatrixConfig,
+    PrioritiesConfig,
     SchedulerConfig,
     SchedulerName,
     SerialSettings,
 )
+from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.fifo import FifoScheduler
+from llamaswap.scheduling.forecast import Job
 from llamaswap.scheduling.registry import make_planner, make_scheduler
 from llamaswap.scheduling.serial import SerialScheduler
 from llamaswap.scheduling.vocabulary import Dispatch, Facts, Load, Serve, Ticket
@@ -85,3 +91,23 @@ def test_each_scheduler_starts_with_an_empty_queue_of_its_own() -> None:
     decisions = make_scheduler(asked).arrived(ticket(2), BUSY)
 
     assert [type(decision) for decision in decisions] == [Dispatch, Serve]
+
+
+def test_serial_goes_by_the_estimates_and_tells_of_the_largest_offset() -> None:
+    estimates = Estimates()
+    estimates.ran("A", 10.0)
+    asked = config(SchedulerConfig(use=SchedulerName.SERIAL))
+    callers = (CallerConfig(name="pro", offset=1), CallerConfig(name="max", offset=2))
+    scheduler = make_scheduler(
+        replace(asked, priorities=PrioritiesConfig(callers=callers)), estimates=estimates
+    )
+    job, late = ticket(1), ticket(2)
+    scheduler.arrived(job, BUSY)
+    scheduler.arrived(late, BUSY)
+
+    eta = scheduler.eta(late, (Job(ticket=job, loading=False, since=0.0),), BUSY)
+    bounds = scheduler.explain(late, BUSY).bounds
+
+    assert eta is not None
+    assert eta.p50 > 0
+    assert [bound.priority for bound in bounds] == [2, 102]

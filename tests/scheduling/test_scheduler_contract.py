@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from llamaswap.config.model import GroupConfig
 from llamaswap.errors import ModelUnloaded, ShuttingDown
+from llamaswap.scheduling.forecast import Job
 from llamaswap.scheduling.vocabulary import Band, Decision, Dispatch, Facts, Ticket
 from support.scheduling_box import Box, Life
 from support.scheduling_setup import fifo_box, serial_box
-from support.scheduling_walks import MODELS, TICK, Step, groupings, walk, walks
+from support.scheduling_walks import MODELS, TICK, Step, groupings, meddled_walks, walk, walks
 
 
 class MakeBox(Protocol):
@@ -67,6 +68,42 @@ def test_each_ticket_ends_once_whatever_happens(
     view = box.scheduler.view(box.clock.seconds())
     assert view.jobs == ()
     assert [(band.depth, band.oldest_wait) for band in view.bands.values()] == [(0, 0.0)] * 3
+    assert not any(box.scheduler.wanted(model) for model in MODELS)
+
+
+@given(
+    make=st.sampled_from(tuple(BOXES.values())),
+    steps=meddled_walks,
+    groups=groupings(),
+    load_time=delays,
+    stop_time=delays,
+    closes=st.booleans(),
+    quarrelsome=st.booleans(),
+)
+@settings(max_examples=200, deadline=None)
+def test_each_ticket_ends_once_whoever_meddles(
+    make: MakeBox,
+    steps: list[Step],
+    groups: tuple[GroupConfig, ...],
+    load_time: float,
+    stop_time: float,
+    closes: bool,
+    quarrelsome: bool,
+) -> None:
+    box = make(MODELS, groups=groups)
+    if quarrelsome:
+        box.on_refuse = lambda ticket: box.reprioritise(box.tickets[ticket.number % len(box.tickets)], 7)
+
+    walk(box, steps, load_time=load_time, stop_time=stop_time)
+    if closes:
+        box.close()
+    box.resume(*Band)
+    box.settle()
+
+    assert set(box.life.values()) <= TERMINAL
+    assert len(set(box.served)) == len(box.served)
+    assert not box.fleet.loads
+    assert box.scheduler.waiting() == 0
     assert not any(box.scheduler.wanted(model) for model in MODELS)
 
 
@@ -338,3 +375,138 @@ def test_places_are_the_order_in_which_tickets_go_if_nothing_changes(make: MakeB
     box.settle()
 
     assert [places[place] for place in sorted(p for p in places if p)] == box.dispatched[1:]
+
+
+@every_scheduler
+def test_of_a_paused_band_nobody_goes_until_it_is_resumed_and_then_at_once(make: MakeBox) -> None:
+    box = make()
+    box.fleet.ready.add("A")
+    box.pause(Band.BATCH)
+    box.arrive("A", -100)
+    box.arrive("A", 0)
+    assert box.dispatched == [2]
+
+    box.advance(5.0)
+    box.resume(Band.BATCH)
+    assert box.dispatched == [2, 1]
+
+
+@every_scheduler
+def test_what_runs_or_loads_when_its_band_is_paused_goes_on(make: MakeBox) -> None:
+    box = make()
+    box.arrive("A")
+
+    box.pause(*Band)
+    box.settle()
+
+    assert box.where(box.tickets[0]) is Life.ENDED
+
+
+@every_scheduler
+def test_with_all_bands_paused_the_queue_stands_and_the_rest_can_leave_or_be_unloaded(make: MakeBox) -> None:
+    box = make()
+    box.pause(*Band)
+    tickets = [box.arrive("AB"[number % 2], 100 * (number % 3) - 100) for number in range(6)]
+
+    box.cancel(tickets[0])
+    box.settle()
+    assert (box.dispatched, box.scheduler.waiting()) == ([], 5)
+    assert box.scheduler.wanted("A")
+
+    box.resume(*Band)
+    box.settle()
+    assert sorted(box.served) == [2, 3, 4, 5, 6]
+
+
+@every_scheduler
+def test_paused_ones_stand_behind_all_others(make: MakeBox) -> None:
+    box = make("ABC")
+    box.fleet.ready.add("A")
+    box.arrive("A", job=10.0)
+    urgent, usual = box.arrive("B", 100), box.arrive("C", 0)
+
+    box.pause(Band.INTERACTIVE)
+
+    assert [box.scheduler.position(each, box.facts) for each in (usual, urgent)] == [1, 2]
+    planned = list(box.scheduler.plan((), box.facts))
+    assert [each.ticket.number for each in planned] == [usual.number, urgent.number]
+    assert planned[-1].eta is None
+    assert box.scheduler.view(1.0).paused == {Band.INTERACTIVE}
+
+
+@every_scheduler
+def test_another_priority_is_another_place_at_the_old_age(make: MakeBox) -> None:
+    box = make("ABC")
+    box.fleet.ready.add("A")
+    box.arrive("A", job=10.0)
+    first, second = box.arrive("B", 0), box.arrive("C", 0)
+    box.advance(2.0)
+
+    box.reprioritise(second, 50)
+    assert [box.scheduler.position(each, box.facts) for each in (second, first)] == [1, 2]
+
+    box.settle()
+    assert box.dispatched == [1, 3, 2]
+    assert box.verdicts[3].priority == 50
+    assert box.verdicts[3].waited == 10.0
+
+
+@every_scheduler
+def test_another_priority_may_lead_out_of_a_paused_band_or_into_it(make: MakeBox) -> None:
+    box = make()
+    box.fleet.ready.add("A")
+    box.pause(Band.BATCH)
+    out = box.arrive("A", -100, job=10.0)
+
+    box.reprioritise(out, 0)
+    assert box.dispatched == [1]
+
+    box.reprioritise(box.arrive("B", 0), -1)
+    box.settle()
+    assert box.dispatched == [1]
+
+
+@every_scheduler
+def test_who_does_not_wait_gets_no_other_priority(make: MakeBox) -> None:
+    box = make()
+    job = box.arrive("A")
+
+    with pytest.raises(KeyError):
+        box.scheduler.reprioritise(job, 5, box.facts)
+
+
+@every_scheduler
+def test_who_got_another_priority_is_known_by_its_number(make: MakeBox) -> None:
+    box = make("AB")
+    box.fleet.ready.add("A")
+    box.arrive("A", job=10.0)
+    old = box.arrive("B", 0)
+
+    box.reprioritise(old, -100)
+
+    now = box.scheduler.ticket(old.number)
+    assert now is not None
+    assert now.priority == -100
+    assert box.scheduler.position(old, box.facts) == 1
+    box.cancel(old)
+    assert box.scheduler.waiting() == 0
+    assert box.scheduler.ticket(old.number) is None
+
+
+@every_scheduler
+def test_a_plan_names_all_who_wait_in_order_and_can_skip(make: MakeBox) -> None:
+    box = make("ABC")
+    box.fleet.ready.add("A")
+    job = box.arrive("A", job=10.0)
+    for priority in (0, 5, -100, 100):
+        box.arrive("B", priority)
+    jobs = (Job(ticket=job, loading=False, since=0.0),)
+
+    numbers = [each.ticket.number for each in box.scheduler.plan(jobs, box.facts)]
+
+    assert numbers == [5, 3, 2, 4]
+    assert [each.ticket.number for each in box.scheduler.plan(jobs, box.facts, skip=3)] == [4]
+    assert all(each.swap for each in box.scheduler.plan(jobs, box.facts, skip=4))
+    box.pause(Band.NORMAL)
+    assert [each.ticket.number for each in box.scheduler.plan(jobs, box.facts, skip=1)] == [4, 3, 2]
+    assert [each.ticket.number for each in box.scheduler.plan(jobs, box.facts, skip=3)] == [2]

@@ -1,26 +1,18 @@
 """Each pick of the serial scheduler against the formula, worked out anew with fractions.
 
-The oracle knows nothing of keys and heaps: at every dispatch it scores all who
-wait, exactly, and names the winner, the terms that changed the pick, and the
-text of the score.
+The oracle knows nothing of keys and heaps (`support.scheduling_oracle`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from decimal import Decimal
-from fractions import Fraction
-from math import floor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llamaswap.config.model import GroupConfig
-from llamaswap.scheduling.groups import GroupPlanner
-from llamaswap.scheduling.vocabulary import Dispatch, Term, Ticket, band_of
-from support.scheduling_box import Box
+from support.scheduling_oracle import Oracle
 from support.scheduling_setup import serial_box
 from support.scheduling_walks import (
     MODELS,
@@ -37,70 +29,6 @@ from support.scheduling_walks import (
 )
 
 DIVISORS = ("0", "1e-6", "0.5", "60", "1e9")  # as written in a configuration
-
-
-class Oracle:
-    """Watches one box and objects to every pick that the formula does not explain."""
-
-    def __init__(self, box: Box, groups: Sequence[GroupConfig], divisor: str, bonus: int) -> None:
-        self.reorders = {Term.AGING: 0, Term.SWAP_AFFINITY: 0}
-        self._box = box
-        self._make_room = GroupPlanner(groups).make_room
-        self._divisor = Fraction(divisor)
-        self._bonus = bonus
-        box.on_dispatch = self.judge
-
-    def judge(self, dispatch: Dispatch) -> None:
-        ticket, verdict = dispatch.ticket, dispatch.verdict
-        winner = self._winner()
-        without = {
-            Term.AGING: self._winner(aging=False),
-            Term.SWAP_AFFINITY: self._winner(affinity=False),
-        }
-        score = self._score(ticket)
-
-        assert ticket == winner
-        assert verdict.changed_by == {term for term, other in without.items() if other != winner}
-        assert verdict.score == _three_decimals(score)
-        assert verdict.priority == ticket.priority
-        assert verdict.band is band_of(ticket.priority)
-        assert Fraction(verdict.waited) == self._waited(ticket)
-        assert verdict.metadata == {
-            "serial_priority": str(ticket.priority),
-            "serial_band": band_of(ticket.priority).value,
-            "serial_score": verdict.score,
-            "serial_queue_wait_ms": str(floor(self._waited(ticket) * 1000)),
-        }
-        for term in verdict.changed_by:
-            self.reorders[term] += 1
-
-    def _winner(self, *, aging: bool = True, affinity: bool = True) -> Ticket:
-        best: Ticket | None = None
-        for ticket in sorted(self._box.waiting.values(), key=lambda each: each.number):
-            if best is None or self._score(ticket, aging, affinity) > self._score(best, aging, affinity):
-                best = ticket
-        assert best is not None
-        return best
-
-    def _score(self, ticket: Ticket, aging: bool = True, affinity: bool = True) -> Fraction:
-        score = Fraction(ticket.priority)
-        if affinity and self._resident(ticket.model):
-            score += self._bonus
-        if aging and self._divisor:
-            score += self._waited(ticket) / self._divisor
-        return score
-
-    def _waited(self, ticket: Ticket) -> Fraction:
-        return max(Fraction(0), Fraction(self._box.facts.now) - Fraction(ticket.arrived))
-
-    def _resident(self, model: str) -> bool:
-        facts = self._box.facts
-        return model in facts.ready and not self._make_room(model, facts.running)
-
-
-def _three_decimals(score: Fraction) -> str:
-    text = format(Decimal(floor(score * 1000 + Fraction(1, 2))).scaleb(-3), "f")
-    return text.rstrip("0").rstrip(".")
 
 
 @given(

@@ -113,6 +113,47 @@ def test_the_tickets_of_a_model_come_in_arrival_order() -> None:
     assert {each.number for each in waiting} == {1, 2, 3}
 
 
+def test_a_ticket_is_found_by_its_number() -> None:
+    waiting = filled(ticket(1), ticket(2, priority=-100))
+
+    assert (waiting.ticket(2), waiting.ticket(3)) == (ticket(2, priority=-100), None)
+    assert waiting.of_band(Band.BATCH) == (ticket(2, priority=-100),)
+
+
+def test_the_best_of_some_models_is_found_among_them() -> None:
+    waiting = filled(ticket(1, "A", 9), ticket(2, "B", 1), ticket(3, "C", 2))
+
+    assert waiting.best_of({"B", "C"}).number == 3
+
+
+def test_lanes_are_in_order_with_and_without_aging_and_keep_up() -> None:
+    waiting = filled(
+        ticket(1, priority=0, arrived=0.0), ticket(2, priority=1, arrived=90.0), ticket(3, "B"), divisor=60
+    )
+    assert waiting.lanes() == {"A": [(0, 1), (30_000_000, 2)], "B": [(0, 3)]}
+    assert waiting.lanes_by_priority() == {"A": [(-1, 2), (0, 1)], "B": [(0, 3)]}
+
+    waiting.remove(ticket(2, priority=1, arrived=90.0))
+    waiting.remove(ticket(3, "B"))
+    waiting.add(ticket(4, priority=2))
+
+    assert waiting.lanes() == {"A": [(-120_000_000, 4), (0, 1)]}
+    assert waiting.lanes_by_priority() == {"A": [(-2, 4), (0, 1)]}
+
+
+def test_who_is_taken_out_may_come_back_with_another_priority() -> None:
+    waiting = filled(ticket(1, priority=5), ticket(2, priority=3), ticket(3, priority=4))
+
+    waiting.take_out((ticket(1, priority=5),))
+    waiting.put_back((ticket(1, priority=-5),))
+
+    assert [each.number for each in waiting.in_order(NOBODY)] == [3, 2, 1]
+    assert waiting.best(NOBODY).number == waiting.best_without_aging(NOBODY).number == 3
+    assert [number for _, number in waiting.lanes()["A"]] == [3, 2, 1]
+    assert [each.number for each in waiting.of("A")] == [1, 2, 3]
+    assert waiting.band_view(9.0)[Band.NORMAL].depth == 2
+
+
 def test_each_band_shows_its_depth_and_its_oldest_wait() -> None:
     waiting = filled(
         ticket(1, priority=102, arrived=1.0), ticket(2, priority=50, arrived=2.0), ticket(3, arrived=3.0)

@@ -8,7 +8,7 @@ expects of one scheduler is that test's business.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import assert_never
 
@@ -17,6 +17,7 @@ from twisted.internet.task import Clock
 
 from llamaswap.errors import Refusal
 from llamaswap.scheduling.vocabulary import (
+    Band,
     Decision,
     Dispatch,
     Facts,
@@ -53,9 +54,17 @@ class Box:
         scheduler: the one under test.
         make_room: the planner that the scheduler was given.
         one_job: whether it promises at most one job at any moment.
+        width: of which models it may have more, all of one and none that loads.
     """
 
-    def __init__(self, scheduler: Scheduler, make_room: MakeRoom, *, one_job: bool) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        make_room: MakeRoom,
+        *,
+        one_job: bool,
+        width: Mapping[str, int] | None = None,
+    ) -> None:
         self.scheduler = scheduler
         self.clock = Clock()
         self.fleet = Fleet(self.clock, self._loaded, self._load_failed, self._child_starts)
@@ -71,11 +80,14 @@ class Box:
         self.stops: list[frozenset[str]] = []
         self.waiting: dict[int, Ticket] = {}  # as the scheduler must see it
         self.jobs: dict[int, Ticket] = {}  # dispatched and not ended, as the scheduler must see it
+        self.paused: set[Band] = set()
         self.facts = Facts(now=0.0)  # of the event that is being taken up
         self.on_dispatch: Callable[[Dispatch], None] = lambda _: None  # before the ticket leaves `waiting`
         self.on_refuse: Callable[[Ticket], None] = lambda _: None  # what a refused caller does next
+        self.on_rest: Callable[[], None] = lambda: None  # after an event that no other follows at once
         self._make_room = make_room
         self._one_job = one_job
+        self._width = width or {}
         self._begun_before: set[str] = set()  # loads that an earlier configuration has planned
         self._durations: dict[int, float] = {}
         self._timers: dict[int, IDelayedCall] = {}
@@ -115,6 +127,40 @@ class Box:
 
         self._post(taken_up)
 
+    def reprioritise(self, ticket: Ticket, priority: int) -> None:
+        """Give a ticket another priority, if it still waits; `tickets` keeps the one that came."""
+
+        def taken_up(facts: Facts) -> Sequence[Decision]:
+            if self.scheduler.ticket(ticket.number) is None:
+                assert ticket.number not in self.waiting
+                return ()
+            other, decisions = self.scheduler.reprioritise(ticket, priority, facts)
+            assert other == Ticket(
+                number=ticket.number, model=ticket.model, priority=priority, arrived=ticket.arrived
+            )
+            self.waiting[ticket.number] = other
+            return decisions
+
+        self._post(taken_up)
+
+    def pause(self, *bands: Band) -> None:
+        """Let nobody of these bands go on."""
+
+        def taken_up(facts: Facts) -> Sequence[Decision]:
+            self.paused.update(bands)
+            return self.scheduler.pause(frozenset(bands), facts)
+
+        self._post(taken_up)
+
+    def resume(self, *bands: Band) -> None:
+        """Let these bands go on."""
+
+        def taken_up(facts: Facts) -> Sequence[Decision]:
+            self.paused.difference_update(bands)
+            return self.scheduler.resume(frozenset(bands), facts)
+
+        self._post(taken_up)
+
     def unload(self, *models: str) -> None:
         """Stop models by order of the operator; what they were answering fails."""
         cut = [ticket for ticket in self.jobs.values() if ticket.model in models and self._serves(ticket)]
@@ -144,6 +190,7 @@ class Box:
         handover = self.scheduler.hand_over()
         self._begun_before |= self.fleet.loads.keys()
         self.scheduler, self._make_room, self._one_job = new.scheduler, new._make_room, new._one_job
+        self._width = new._width
         self._post(lambda facts: self.scheduler.take_over(handover, facts))
 
     def advance(self, seconds: float) -> None:
@@ -215,11 +262,12 @@ class Box:
                 assert_never(unknown)
 
     def _dispatch(self, decision: Dispatch, ticket: Ticket, verdict: Verdict) -> None:
-        assert ticket.number in self.waiting, "dispatched what does not wait"
+        assert self.waiting.get(ticket.number) == ticket, "dispatched what does not wait"
+        assert self.scheduler.band(ticket) not in self.paused, "dispatched what is paused"
         self.on_dispatch(decision)
         del self.waiting[ticket.number]
         self.jobs[ticket.number] = ticket
-        assert len(self.jobs) == 1 or not self._one_job, "two jobs"
+        assert len(self.jobs) == 1 or not self._one_job or self._fits(ticket), "two jobs"
         self.dispatched.append(ticket.number)
         self.verdicts[ticket.number] = verdict
         self.dispatched_at[ticket.number] = self.clock.seconds()
@@ -266,6 +314,11 @@ class Box:
     def _serves(self, ticket: Ticket) -> bool:
         return self.life[ticket.number] is Life.SERVING
 
+    def _fits(self, ticket: Ticket) -> bool:
+        """Whether the box takes this job beside those that it has."""
+        wide = len(self.jobs) <= self._width.get(ticket.model, 1)
+        return wide and self._models_of_jobs() == {ticket.model} and ticket.model in self.fleet.ready
+
     def _models_of_jobs(self) -> set[str]:
         return {ticket.model for ticket in self.jobs.values()}
 
@@ -281,11 +334,13 @@ class Box:
         view = self.scheduler.view(self.clock.seconds())
         assert sum(band.depth for band in view.bands.values()) == len(self.waiting)
         assert {ticket.number for ticket in view.jobs} == self.jobs.keys()
+        assert view.paused == self.scheduler.paused == self.paused
+        assert self.scheduler.waiting() == len(self.waiting)
         if self._closed:
             assert not self.waiting
         if self._inbox:
             return
-        if self.waiting:
+        if any(self.scheduler.band(ticket) not in self.paused for ticket in self.waiting.values()):
             assert self.jobs or (self.fleet.loads and not self._one_job), "the box is free and somebody waits"
         if self._one_job and self.jobs:
             strays = self.fleet.loads.keys() - self._models_of_jobs() - self.fleet.ready
@@ -293,3 +348,4 @@ class Box:
         lives = {number: life for number, life in self.life.items() if life is not Life.CANCELLED}
         assert self.waiting.keys() == {n for n, life in lives.items() if life is Life.WAITING}
         assert self.jobs.keys() == {n for n, life in lives.items() if life in (Life.DISPATCHED, Life.SERVING)}
+        self.on_rest()

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from typing_extensions import override
+
 from llamaswap.config.model import GroupConfig, ModelConfig, SerialSettings
+from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.fifo import FifoScheduler
 from llamaswap.scheduling.groups import GroupPlanner
 from llamaswap.scheduling.serial import SerialScheduler
 from support.scheduling_box import Box
+
+
+class Known(Estimates):
+    """Estimates that are known beforehand, to the last digit, and are never learned."""
+
+    def __init__(self, runs: Mapping[str, float]) -> None:
+        super().__init__()
+        self.runs_of = dict(runs)
+
+    @override
+    def expected_run(self, model: str) -> float | None:
+        return self.runs_of.get(model)
 
 
 def models_named(names: Iterable[str], limits: Mapping[str, int] | None = None) -> dict[str, ModelConfig]:
@@ -28,13 +43,30 @@ def serial_box(
     limits: Mapping[str, int] | None = None,
     divisor: float = 60.0,
     bonus: int = 10,
+    width: Mapping[str, int] | None = None,
+    swap_budget: float = 0.0,
+    runs: Mapping[str, float] | None = None,
 ) -> Box:
-    """Return a box under the serial scheduler; without `groups` its models evict each other."""
+    """Return a box under the serial scheduler; without `groups` its models evict each other.
+
+    Args:
+        names: of the models.
+        groups: which of them evict which.
+        limits: requests at once, by model.
+        divisor: seconds per point.
+        bonus: points.
+        width: jobs at once, by model.
+        swap_budget: seconds.
+        runs: how long a job is expected to take, by model, in seconds; others were never measured.
+    """
     names = tuple(names)
     make_room = GroupPlanner(rivals(names) if groups is None else groups).make_room
-    settings = SerialSettings(aging_divisor=divisor, swap_affinity_bonus=bonus)
-    scheduler = SerialScheduler(settings, models_named(names, limits), make_room)
-    return Box(scheduler, make_room, one_job=True)
+    settings = SerialSettings(
+        aging_divisor=divisor, swap_affinity_bonus=bonus, width=width or {}, swap_budget=swap_budget
+    )
+    estimates = Known(runs or {})
+    scheduler = SerialScheduler(settings, models_named(names, limits), make_room, estimates=estimates)
+    return Box(scheduler, make_room, one_job=True, width=width)
 
 
 def fifo_box(

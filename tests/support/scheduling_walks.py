@@ -13,6 +13,7 @@ from typing import assert_never
 from hypothesis import strategies as st
 
 from llamaswap.config.model import GroupConfig
+from llamaswap.scheduling.vocabulary import Band
 from support.scheduling_box import Box
 
 MODELS = "ABCD"
@@ -57,7 +58,29 @@ class Unload:
     models: tuple[str, ...]
 
 
-Step = Arrive | Leave | Pass | Break | Unload
+@dataclass(frozen=True, slots=True)
+class Reprioritise:
+    """One of the tickets gets another priority; `which` is taken modulo their number."""
+
+    which: int
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """These bands stand still from now on."""
+
+    bands: tuple[Band, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """These bands go on."""
+
+    bands: tuple[Band, ...]
+
+
+Step = Arrive | Leave | Pass | Break | Unload | Reprioritise | Pause | Resume
 
 _models = st.sampled_from(MODELS)
 _priorities = st.one_of(
@@ -75,6 +98,17 @@ _steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Unload, st.lists(_models, min_size=1, max_size=2, unique=True).map(tuple)),
 )
 walks: st.SearchStrategy[list[Step]] = st.lists(_steps, max_size=40)
+
+_bands = st.lists(st.sampled_from(Band), min_size=1, max_size=3, unique=True).map(tuple)
+_meddling: st.SearchStrategy[Step] = st.one_of(
+    st.builds(Reprioritise, st.integers(0, 40), _priorities),
+    st.builds(Pause, _bands),
+    st.builds(Resume, _bands),
+)
+meddled_walks: st.SearchStrategy[list[Step]] = st.lists(
+    st.one_of(_steps, _steps, _steps, _meddling), max_size=40
+)
+"""Lives in which an operator meddles with the queue, too."""
 
 
 @st.composite
@@ -113,5 +147,12 @@ def _take(box: Box, step: Step) -> None:
             (box.fleet.broken.add if broken else box.fleet.broken.discard)(model)
         case Unload(models):
             box.unload(*models)
+        case Reprioritise(which, priority):
+            if box.tickets:
+                box.reprioritise(box.tickets[which % len(box.tickets)], priority)
+        case Pause(bands):
+            box.pause(*bands)
+        case Resume(bands):
+            box.resume(*bands)
         case _ as unknown:
             assert_never(unknown)
