@@ -34,7 +34,7 @@ usage: llama-swap --config FILE [--config-dir DIR] [--listen ADDRESS]...
 
 Flags may be written with one or two dashes, as "-flag value" or "-flag=value".
 
-Questions about a configuration, with --help for each:
+Questions about a configuration or a trace, with --help for each:
 """ + usage()
 
 VALUES = ("config", "config-dir", "listen", "tls-cert-file", "tls-key-file")

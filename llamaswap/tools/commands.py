@@ -1,12 +1,13 @@
-"""`llama-swap dump`, `explain`, `validate` and `schema`: words in, text and an exit code out.
+"""`llama-swap dump` and its like: a command's words in, text and an exit code out.
 
-Exit codes: 0, 1 (the configuration can't be used, or has no such model), 2 (the command
-line can't be understood).
+Exit codes: 0, 1 (the configuration or a trace can't be used, or there is no such model), 2 (the
+command line can't be understood).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -17,6 +18,7 @@ from typing import TextIO
 from llamaswap.config.load import load
 from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.config.model import Config
+from llamaswap.simulation.records import Unusable
 from llamaswap.tools.against import NotAsked, ask, changes, ports_of
 from llamaswap.tools.dump import dump
 from llamaswap.tools.explain import NoSuchModel, eviction, eviction_facts, explain, explanation_facts
@@ -36,10 +38,13 @@ class _Command:
     """What one word does; its answer is the exit code."""
 
     help: str
-    run: Callable[[argparse.Namespace, TextIO, Mapping[str, str]], int]
+    run: Callable[[argparse.Namespace, TextIO, TextIO, Mapping[str, str]], int]
     reads_config: bool = True
     names_model: bool = False
     compares: bool = False  # with a running daemon
+    module: str | None = (
+        None  # what knows its arguments; only imported when it is asked, unlike by the daemon
+    )
 
 
 def run(words: Sequence[str], out: TextIO, err: TextIO, environ: Mapping[str, str]) -> int:
@@ -57,8 +62,8 @@ def run(words: Sequence[str], out: TextIO, err: TextIO, environ: Mapping[str, st
         except SystemExit as finished:
             return finished.code if isinstance(finished.code, int) else MISUSED
     try:
-        return command.run(options, out, environ)
-    except (ConfigRejected, NoSuchModel, NotAsked) as why:
+        return command.run(options, out, err, environ)
+    except (ConfigRejected, NoSuchModel, NotAsked, Unusable) as why:
         err.write(f"{why}\n")
         return UNUSABLE
 
@@ -94,6 +99,8 @@ def _parse(words: Sequence[str]) -> tuple[_Command, argparse.Namespace]:
             metavar="URL",
             help=f"tell what a reload would restart in the daemon there (API key: ${API_KEY})",
         )
+    if command.module is not None:
+        importlib.import_module(command.module).add_arguments(parser)
     options = parser.parse_intermixed_args(words[1:])
     if command.reads_config and options.file is None:
         options.file = options.config
@@ -129,12 +136,12 @@ def _load(options: argparse.Namespace, environ: Mapping[str, str]) -> Config:
     return load(options.file, options.config_dir, environ)
 
 
-def _dump(options: argparse.Namespace, out: TextIO, environ: Mapping[str, str]) -> int:
+def _dump(options: argparse.Namespace, out: TextIO, _err: TextIO, environ: Mapping[str, str]) -> int:
     out.write(dump(_load(options, environ)))
     return GOOD
 
 
-def _explain(options: argparse.Namespace, out: TextIO, environ: Mapping[str, str]) -> int:
+def _explain(options: argparse.Namespace, out: TextIO, _err: TextIO, environ: Mapping[str, str]) -> int:
     config = _load(options, environ)
     running = None if options.running is None else _running(config, options.running)
     answer = None if running is None else eviction(config, options.model, running)
@@ -156,7 +163,7 @@ def _running(config: Config, given: Sequence[str]) -> list[str]:
     return names
 
 
-def _validate(options: argparse.Namespace, out: TextIO, environ: Mapping[str, str]) -> int:
+def _validate(options: argparse.Namespace, out: TextIO, _err: TextIO, environ: Mapping[str, str]) -> int:
     if options.against is not None:
         return _validate_against(options, out, environ)
     findings = validate(options.file, options.config_dir, environ)
@@ -164,8 +171,22 @@ def _validate(options: argparse.Namespace, out: TextIO, environ: Mapping[str, st
     return GOOD if findings.usable else UNUSABLE
 
 
-def _schema(_options: argparse.Namespace, out: TextIO, _environ: Mapping[str, str]) -> int:
+def _schema(_options: argparse.Namespace, out: TextIO, _err: TextIO, _environ: Mapping[str, str]) -> int:
     out.write(schema_text())
+    return GOOD
+
+
+def _simulate(options: argparse.Namespace, out: TextIO, err: TextIO, environ: Mapping[str, str]) -> int:
+    from llamaswap.tools import simulate
+
+    simulate.run(options, out, err, environ)
+    return GOOD
+
+
+def _tune(options: argparse.Namespace, out: TextIO, err: TextIO, environ: Mapping[str, str]) -> int:
+    from llamaswap.tools import tune
+
+    tune.run(options, out, err, environ)
     return GOOD
 
 
@@ -176,5 +197,17 @@ COMMANDS: Mapping[str, _Command] = {
         "name every mistake in a configuration, or what a reload with it would do", _validate, compares=True
     ),
     "schema": _Command("print a JSON Schema of the configuration, for editors", _schema, reads_config=False),
+    "simulate": _Command(
+        "play a trace of requests under some settings, side by side with fifo",
+        _simulate,
+        reads_config=False,
+        module="llamaswap.tools.simulate",
+    ),
+    "tune": _Command(
+        "try many settings on a trace of requests, and recommend one",
+        _tune,
+        reads_config=False,
+        module="llamaswap.tools.tune",
+    ),
 }
 """Every command by its name, in the order of the help."""

@@ -21,6 +21,8 @@ DOCUMENTS = (
     "docs/stub.md",
     "docs/performance.md",
     "docs/reliability.md",
+    "docs/tuning.md",
+    "etc/traces/README.md",
 )
 
 _FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
