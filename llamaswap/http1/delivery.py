@@ -21,6 +21,9 @@ from llamaswap.http1.writing import format_around_length, format_lines, status_l
 AddHeaders = Callable[[ResponseHead], Iterable[tuple[bytes, bytes]]]
 """Asked once for all heads that differ in Content-Length only: it must not look at that."""
 
+Into = Callable[[], ResponseStream | None]
+"""Asked once, when the head has come: a response that has begun by then and gets the bare body, or None."""
+
 
 class _Passage(NamedTuple):
     """How all responses with such a head reach such a client."""
@@ -41,13 +44,14 @@ class Delivery:
     """One response on its way to one client.
 
     Args:
-        into: a response that has begun already; it gets the bare body.
+        into: asked for a response that has begun already; it gets the bare body.
         add_headers: fields that replace the response's own of the same name.
         high_water: bytes that may wait for the client before it counts as behind.
     """
 
     __slots__ = (
         "_add_headers",
+        "_ask_into",
         "_crossing",
         "_exchange",
         "_held",
@@ -61,18 +65,18 @@ class Delivery:
     def __init__(
         self,
         exchange: Exchange,
-        into: ResponseStream | None,
+        into: Into | None,
         add_headers: AddHeaders | None,
         high_water: int,
     ) -> None:
         self._exchange = exchange
-        self._into = into
+        self._ask_into = into
+        self._into: ResponseStream | None = None
         self._add_headers = add_headers
         self._high_water = high_water
         self._held = b""  # the client's head, waiting to leave with the first body bytes
-        # A response under way has a framing of its own; what it needs is the bare body.
-        self._crossing = _AS_THEY_CAME if into is None else Crossing.DECHUNKED
-        self.bare = into is not None  # it wants the body without its framing
+        self._crossing = _AS_THEY_CAME
+        self.bare = False  # the body is wanted without its framing; known when it begins
         self._unpacker: Unpacker | None = None
         self._owes = False  # there is more to unpack as soon as the client has room
 
@@ -87,7 +91,8 @@ class Delivery:
         Raises:
             Malformed: the client could do nothing with such a response.
         """
-        exchange, into = self._exchange, self._into
+        exchange = self._exchange
+        into = None if self._ask_into is None else self._join(self._ask_into())
         if head.status == 101 and (into is not None or not upgrade_headers(exchange.head.headers)):
             raise Malformed("101 for a request that asked for no upgrade")
         if b"content-encoding" in head.kin.firsts:
@@ -154,7 +159,7 @@ class Delivery:
 
     def count(self, size: int) -> None:
         """So much of the upstream's body has come; a stream and unpacked pieces are counted as they go."""
-        if self._into is None and self._unpacker is None:
+        if size and self._into is None and self._unpacker is None:
             self._exchange.body_bytes = size
 
     def complete(self) -> bool:
@@ -182,6 +187,14 @@ class Delivery:
     def abort(self) -> None:
         """Cut the client, so that nothing sent so far looks complete."""
         (self._into or self._exchange).abort()
+
+    def _join(self, into: ResponseStream | None) -> ResponseStream | None:
+        """Go on in a response under way, if there is one: framed by itself, it needs the bare body."""
+        self._into = into
+        if into is not None:
+            self._crossing = Crossing.DECHUNKED
+            self.bare = True
+        return into
 
     def _answer_rest(self) -> None:
         if self.complete():
@@ -215,10 +228,13 @@ class Delivery:
         modern = exchange.head.version == (1, 1)
         unpacked = self._unpacker is not None
         # One head has one framing, but when the request was HEAD.
-        key = (modern, framing is NONE, unpacked, add_headers)
+        own = exchange.own_names
+        key = (modern, framing is NONE, unpacked, add_headers, own)
         passage = head.kin.memories.get(key)
         if passage is None:
-            passage = head.derived(key, lambda head: _passage(head, framing, modern, unpacked, add_headers))
+            passage = head.derived(
+                key, lambda head: _passage(head, framing, modern, unpacked, add_headers, own)
+            )
         before, after, dated, self._crossing, self.bare, closes = passage
         text = head.length_text
         lines = before if after is None or text is None else before + text + after
@@ -242,11 +258,18 @@ class Delivery:
 
 
 def _passage(
-    head: ResponseHead, framing: Framing, modern: bool, unpacked: bool, add_headers: AddHeaders | None
+    head: ResponseHead,
+    framing: Framing,
+    modern: bool,
+    unpacked: bool,
+    add_headers: AddHeaders | None,
+    own: frozenset[bytes],
 ) -> _Passage:
     fields, crossing = cross(head, framing, modern=modern, unpacked=unpacked)
     if add_headers is not None:
         fields = replaced(fields, add_headers(head))
+    if own:
+        fields = [pair for pair in fields if pair[0].lower() not in own]
     # The usual phrase, as Go's proxy writes it; a status that nobody knows keeps its own.
     line = status_line(head.status, usual_reason(head.status) or head.reason)
     if head.length is None:

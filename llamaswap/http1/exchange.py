@@ -8,7 +8,7 @@ when the next one may start: that is the connection's part
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -19,6 +19,8 @@ from llamaswap.http1.heads import RequestHead, has_no_body
 from llamaswap.http1.outlet import Outlet
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.writing import format_lines, status_line, usual_reason
+
+NO_NAMES: Final = frozenset[bytes]()
 
 
 class ClientGone(Exception):
@@ -86,6 +88,8 @@ class Exchange:
         "on_drain",
         "on_end",
         "outlet",
+        "own_lines",
+        "own_names",
         "received",
         "started",
         "status",
@@ -112,6 +116,8 @@ class Exchange:
         self.on_drain: Callable[[], object] | None = None  # called when `buffered` has shrunk
         self.on_end: Callable[[Exchange], None] | None = None  # called once, when it is over or lost
         self.errand: Errand | None = None  # the handler
+        self.own_lines = b""  # fields that any head of the response gets, each with its line end
+        self.own_names: frozenset[bytes] = NO_NAMES  # of these, in lower case; an upstream's own give way
         self._line = line
         self.outlet = line.outlet
         self._keep_alive = head.kin.keep_alive
@@ -197,7 +203,7 @@ class Exchange:
         """Mark the response as started; the head returned is the caller's to `write`.
 
         Args:
-            lines: `heads.format_lines` of all of the head but Connection.
+            lines: `heads.format_lines` of all of the head but Connection and `own_lines`.
             dated: a Date is among them; otherwise it is added.
             close: the end of the connection is the end of the body.
 
@@ -208,6 +214,8 @@ class Exchange:
             raise RuntimeError("this exchange has been answered already")
         if not dated:
             lines += b"Date: %b\r\n" % self._line.date()
+        if self.own_lines:
+            lines += self.own_lines
         if status >= 200:
             self._keep_alive = self._keep_alive and self.intake.complete and not close
             if not self._keep_alive or self._line.closing():

@@ -14,12 +14,11 @@ from typing import Final, NamedTuple, Protocol
 from twisted.internet.defer import CancelledError, Deferred
 
 from llamaswap.http1.client import Pool, UpstreamFailed
-from llamaswap.http1.delivery import AddHeaders, Delivery
+from llamaswap.http1.delivery import AddHeaders, Delivery, Into
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import Framing, Sink
 from llamaswap.http1.heads import ResponseHead, end_to_end
 from llamaswap.http1.parsing import Malformed
-from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.tunnel import ClientToUpstream
 from llamaswap.http1.upstream import UpstreamConnection
 from llamaswap.http1.writing import format_response
@@ -69,7 +68,7 @@ async def relay(
     header_timeout: float = 0,
     high_water: int = HIGH_WATER_BYTES,
     drain: bool = False,
-    into: ResponseStream | None = None,
+    into: Into | None = None,
 ) -> Outcome:
     """Send `request` and hand the response to the exchange's client as it comes, byte for byte.
 
@@ -85,8 +84,9 @@ async def relay(
         header_timeout: seconds until the response head must be here; 0 waits for ever.
         high_water: bytes buffered for a slow client before the upstream is held back.
         drain: after the client has left, read on and discard until the upstream ends.
-        into: a response that has begun already; it gets the bare body, and its end. The
-            upstream's own head is lost, so the request must not allow a Content-Encoding.
+        into: asked, when the head has come, for a response that has begun already; it gets the bare
+            body, and its end. The upstream's own head is lost then, so the request must not allow a
+            Content-Encoding.
 
     Raises:
         UpstreamFailed: nothing of this response has been sent to the client.
@@ -286,7 +286,6 @@ class _Relay:
             connection.abort()
         self._connection = self._exchange.on_drain = None
         self._done = None
-        if self._exchange.started:  # otherwise whoever cancelled may still say why
+        if self._head is not None:  # otherwise whoever cancelled may still say why
             self._delivery.abort()
-        if self._head is not None:
             done.callback(Ended.CLIENT_LEFT)

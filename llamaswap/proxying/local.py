@@ -13,12 +13,12 @@ from typing import Any
 from llamaswap.config.model import ModelConfig, Timeouts
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import Pool
+from llamaswap.http1.delivery import Into
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.framing import CHUNKED, LENGTH
 from llamaswap.http1.heads import HOP_BY_HOP, RequestHead, ResponseHead, crossing_fields, upgrade_headers
 from llamaswap.http1.relay import HIGH_WATER_BYTES, Observer, Outcome, relay
 from llamaswap.http1.securing import Security
-from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.writing import format_lines, request_line
 from llamaswap.processes.health import Address
 
@@ -58,7 +58,7 @@ class LocalUpstream:
         *,
         observer: Observer | None = None,
         metered: bool = False,
-        into: ResponseStream | None = None,
+        into: Into | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Send the request and relay the response; returns when the upstream is done.
 
@@ -68,7 +68,7 @@ class LocalUpstream:
             observer: sees the response in passing.
             metered: it has to understand what it sees, so that the upstream may
                 compress only in ways that it can undo.
-            into: a response that has begun already; the upstream's body goes there.
+            into: asked for a response that has begun already; the upstream's body goes there.
 
         Raises:
             UpstreamFailed: nothing has been sent to the client.

@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
+from llamaswap.config.model import CallerConfig
 from llamaswap.errors import Header, Refusal
 from llamaswap.http1.heads import RequestHead
 
@@ -32,10 +33,15 @@ class Unauthorized(Refusal):
 
 
 class Keyring:
-    """The keys; without any, everybody may come in."""
+    """The keys; without any, everybody may come in.
 
-    def __init__(self, keys: Sequence[str]) -> None:
+    Args:
+        callers: who has which of the keys; the others are nobody's in particular.
+    """
+
+    def __init__(self, keys: Sequence[str], callers: Iterable[CallerConfig] = ()) -> None:
         self._keys = [key.encode() for key in keys]
+        self._owners = {key.encode(): caller for caller in callers for key in caller.keys}
 
     def check(self, head: RequestHead) -> None:
         """Raise Unauthorized unless the request carries one of the keys.
@@ -43,11 +49,19 @@ class Keyring:
         Every key is compared, in constant time: how long the answer takes
         tells nothing about which was nearly right.
         """
-        if not self._keys:
-            return
-        candidate = candidate_of(head)
-        if not sum(hmac.compare_digest(candidate, key) for key in self._keys):
+        if self._keys and self._used(head) is None:
             raise Unauthorized
+
+    def caller_of(self, head: RequestHead) -> CallerConfig | None:
+        """Return whose key a request carries; None for a key of nobody in particular, or none."""
+        used = self._used(head) if self._owners else None
+        return None if used is None else self._owners.get(used)
+
+    def _used(self, head: RequestHead) -> bytes | None:
+        """Return the key that a request carries; every key is compared."""
+        candidate = candidate_of(head)
+        fits = [key for key in self._keys if hmac.compare_digest(candidate, key)]
+        return fits[0] if fits else None
 
 
 def candidate_of(head: RequestHead) -> bytes:

@@ -2,7 +2,7 @@
 
 Knows when something is said; the words are `llamaswap.web.chatter`'s.  The
 dispatcher tells it where the request stands (`queued`, `dispatched`), and who
-holds the lease how it went (`loaded`, `failed`).
+holds the lease or gets none that it is over (`ends`).
 """
 
 from __future__ import annotations
@@ -15,34 +15,12 @@ from typing import Self
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from llamaswap.config.model import ModelConfig
-from llamaswap.errors import Header, Refusal
-from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.stream import ResponseStream
-from llamaswap.web.answers import UNBUFFERED
-from llamaswap.web.chatter import (
-    Remarks,
-    closing,
-    error_event,
-    event,
-    opening,
-    pieces,
-    queue_notice,
-    remark_line,
-)
-from llamaswap.web.late_errors import Story
+from llamaswap.web.chatter import Remarks, closing, event, opening, pieces, queue_notice, remark_line
+from llamaswap.web.early import EarlyAnswer
 
 TICK = 0.75  # seconds between two things that are said
 TYPED_BYTES_PER_SECOND = 75.0
 REMARK_EVERY = (5.0, 9.0)  # seconds, at least and at most
-
-LAGGING_BYTES = 65536
-"""A client that has this much unread is told nothing new: it would only read it later."""
-
-HEAD: tuple[Header, ...] = (
-    (b"Content-Type", b"text/event-stream"),
-    (b"Cache-Control", b"no-cache"),
-    UNBUFFERED,
-)
 
 _PATH = b"/v1/chat/completions"
 
@@ -65,44 +43,41 @@ class LoadingStory:
     Leaving the `with` block ends the typing, whatever happened.
 
     Args:
-        exchange: not yet answered.
+        early: the answer, an event stream.
         model: the id that is shown.
         clock: what it is typed by.
         dice: chooses remarks and pauses.
-        shown: False keeps it silent altogether.
         is_ready: whether the model's server answers now.
     """
 
     def __init__(
         self,
-        exchange: Exchange,
+        early: EarlyAnswer,
         model: str,
         clock: IReactorTime,
         dice: Random,
         *,
-        shown: bool,
         is_ready: Callable[[], bool],
     ) -> None:
-        self._exchange = exchange
+        self._early = early
         self._model = model
         self._clock = clock
         self._dice = dice
-        self._may_begin = shown
+        self._may_begin = True
+        self._goes_on = False  # it has begun, and the last words are still to be said
         self._is_ready = is_ready
         self._remarks = Remarks(dice)
-        self._stream: ResponseStream | None = None
         self._position: Callable[[], int | None] | None = None
         self._position_shown: int | None = None
         self._pieces: deque[str] = deque()
         self._call: IDelayedCall | None = None
         self._began = self._tick_at = self._remark_at = 0.0  # seconds on the clock
-        self._closed = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._hush()
+        self.hush()
 
     # What the dispatcher says.
 
@@ -123,42 +98,25 @@ class LoadingStory:
 
     # What the holder of the lease says.
 
-    def loaded(self) -> ResponseStream | None:
-        """The model is ready.
+    def ends(self) -> None:
+        """The model is ready, or never will be.
 
         All that is left to say is said at once, so that neither the box nor the
         answer waits for a typist.
-
-        Returns:
-            The response that the upstream's body must go into, or None when
-            nothing was said and the answer begins with its own head.
         """
         self._may_begin = False
-        self._hush()
-        self._close()
-        return self._stream
-
-    def failed(self, refusal: Refusal) -> bool:
-        """The request is refused after all, before or after the load.
-
-        Returns:
-            Whether the client has been told, and its response ended; if not, it can
-            still be refused with a status.
-        """
-        self._may_begin = False
-        self._hush()
-        self._close()
-        if self._stream is None:
-            return False
-        self._stream.write(error_event(refusal))
-        self._stream.finish()
-        return True
+        self.hush()
+        if self._goes_on:
+            self._goes_on = False
+            self._pieces.extend(pieces(closing(self._clock.seconds() - self._began)))
+            self._early.say(b"".join(map(event, self._pieces)))
+            self._pieces.clear()
 
     def _begin(self) -> None:
         may_begin, self._may_begin = self._may_begin, False
-        if not may_begin or self._is_ready() or self._exchange.gone:
+        if not may_begin or self._is_ready() or not self._early.heard:
             return
-        self._stream = self._exchange.stream(200, HEAD, kind=Story)
+        self._goes_on = True
         self._began = self._remark_at = self._clock.seconds()
         self._tick_at = self._began + TICK
         self._pieces.extend(pieces(opening(self._model)))
@@ -166,24 +124,23 @@ class LoadingStory:
 
     def _say_next(self) -> None:
         """Type a piece; when there is none left, think of something."""
-        assert self._stream is not None
         if not self._pieces:
-            self._think(self._stream)
+            self._think()
         piece = self._pieces.popleft() if self._pieces else ""
         if piece:
-            self._stream.write(event(piece))
+            self._early.say(event(piece))
         if self._pieces:
             pause = len(piece.encode("utf-8", "replace")) / TYPED_BYTES_PER_SECOND
         else:
             pause = max(0.0, self._tick_at - self._clock.seconds())
         self._call = self._clock.callLater(pause, self._say_next)
 
-    def _think(self, stream: ResponseStream) -> None:
+    def _think(self) -> None:
         """Find the next text: news of the queue, now and then a remark, else a dot."""
         now = self._clock.seconds()
         while self._tick_at <= now:
             self._tick_at += TICK
-        if stream.buffered > LAGGING_BYTES:
+        if not self._early.heard:
             return
         position = self._position() if self._position is not None else None
         if position is not None and position != self._position_shown:
@@ -195,16 +152,8 @@ class LoadingStory:
         else:
             self._pieces.append(".")
 
-    def _close(self) -> None:
-        """Say the rest and the last words, once."""
-        if self._stream is None or self._closed:
-            return
-        self._closed = True
-        self._pieces.extend(pieces(closing(self._clock.seconds() - self._began)))
-        self._stream.write(b"".join(map(event, self._pieces)))
-        self._pieces.clear()
-
-    def _hush(self) -> None:
+    def hush(self) -> None:
+        """Type no more."""
         call, self._call = self._call, None
         if call is not None:
             call.cancel()

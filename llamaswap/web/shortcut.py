@@ -10,7 +10,8 @@ from llamaswap.config.models import COMFYUI
 from llamaswap.http1.exchange import Exchange
 from llamaswap.web.answers import redirect
 from llamaswap.web.comfyui import to_front_page, upstream_target
-from llamaswap.web.inference import Inference, Order, Parcel
+from llamaswap.web.inference import Inference
+from llamaswap.web.orders import Order, Parcel
 
 
 class Shortcut:

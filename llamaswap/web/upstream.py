@@ -16,7 +16,8 @@ from llamaswap.http1.heads import RequestHead
 from llamaswap.proxying.local import text
 from llamaswap.proxying.reframing import reframed
 from llamaswap.web.answers import redirect
-from llamaswap.web.inference import Inference, Order, Parcel
+from llamaswap.web.inference import Inference
+from llamaswap.web.orders import Order, Parcel
 from llamaswap.web.paths import check_stays, location, moved_for_good
 from llamaswap.web.routes import Endpoint, Match, find_route
 

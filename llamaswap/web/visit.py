@@ -6,7 +6,7 @@ which is after its client has everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from llamaswap.activity.record import ABORTED, Activity
 from llamaswap.errors import Refusal, Rendered
@@ -51,12 +51,13 @@ class Visit:
         "_load",
         "_noted",
         "_selector",
-        "_verdict",
         "began",
+        "caller",
         "model",
         "req_path",
         "row",
         "status",
+        "verdict",
         "witness",
     )
 
@@ -77,14 +78,15 @@ class Visit:
         self.began = began
         self.row = row
         self.status = 500
+        self.caller = ""  # who asks, if that is anybody in particular
+        self.verdict: Verdict | None = None  # as soon as the call has left the queue
         self.witness = Witness(req_path, metered=row, flight=flight) if witness is None else witness
         self._selector = selector
         self._flight = flight
         self._keep = keep
-        self._verdict: Verdict | None = None
         self._dispatched = 0.0  # seconds on the clock
         self._load = -1.0  # seconds; below 0 as long as there is no lease
-        self._noted: dict[str, str] | None = None  # of a ticket that was never dispatched
+        self._noted: Mapping[str, str] | None = None  # of a ticket that was never dispatched
         self._head: ResponseHead | None = None  # of an upstream's answer
         self._content_type = ""  # of our own answer
         self._error = ""
@@ -97,13 +99,17 @@ class Visit:
 
     def dispatched(self, verdict: Verdict, now: float) -> None:
         """The call has left the queue; a load may follow, well or not."""
-        self._verdict = verdict
+        self.verdict = verdict
         self._dispatched = now
 
     def leased(self, lease: Lease) -> None:
         """The call holds a lease: note why it went when it did."""
-        self._verdict = lease.verdict
+        self.verdict = lease.verdict
         self._load = lease.load
+
+    def load(self, now: float) -> float:
+        """Return how many seconds its load took, or has taken by now, of a call that has left the queue."""
+        return self._load if self._load >= 0 else now - self._dispatched
 
     def answered(self, head: ResponseHead, error: str) -> None:
         """The upstream's response has ended, well ('') or not."""
@@ -116,6 +122,7 @@ class Visit:
         self.witness.refused(answer.status, answer.headers)
         shown = failure_text(answer.status, answer.body) if answer.body else refusal.message
         self.failed(refusal.status, shown)
+        self._noted = refusal.noted
         self._content_type = dict(answer.headers).get(b"Content-Type", b"").decode("latin-1")
 
     def failed(self, status: int, error: str) -> None:
@@ -130,7 +137,7 @@ class Visit:
             why: who ended it, such as "abandoned by its client".
         """
         if gone.verdict is None:
-            self._noted = dict(gone.metadata)
+            self._noted = gone.metadata
             self.failed(ABORTED, f"{why} while queued, after {gone.waited:.1f} s")
         else:
             self.failed(ABORTED, f"{why} while its model was loading")
@@ -192,15 +199,16 @@ class Visit:
 
     def _metadata(self) -> dict[str, str]:
         metadata = {"selector": self._selector} if self._selector else {}
+        if self.caller:
+            metadata["caller"] = self.caller
         if self._noted is not None:
             metadata.update(self._noted)
-        verdict, load = self._verdict, self._load
+        verdict = self.verdict
         if verdict is None:
             return metadata
         scored = verdict.scored
-        if load >= 0 or scored:  # fifo speaks only of calls that it granted
+        if self._load >= 0 or scored:  # fifo speaks only of calls that it granted
             metadata.update(verdict.metadata)
         if scored:  # llama-swap's own rows know no failed loads
-            load = load if load >= 0 else self.began + self._lasted - self._dispatched
-            metadata["serial_load_ms"] = str(int(load * 1000))
+            metadata["serial_load_ms"] = str(int(self.load(self.began + self._lasted) * 1000))
         return metadata

@@ -36,7 +36,8 @@ class Door:
         self.client = Clients(self._handle).connect()
         self.client.send(GET)
         self.stream: ResponseStream | None = self.exchanges[0].stream(200) if begun else None
-        self.delivery = Delivery(self.exchanges[0], self.stream, self._added, high_water)
+        into = (lambda: self.stream) if begun else None
+        self.delivery = Delivery(self.exchanges[0], into, self._added, high_water)
         self.client.take()
 
     async def _handle(self, exchange: Exchange) -> None:
@@ -153,3 +154,43 @@ def test_cutting_leaves_nothing_that_looks_complete() -> None:
 
     assert door.client.is_aborted()
     assert not door.client.take().endswith(b"0\r\n\r\n")
+
+
+def test_the_exchanges_own_fields_take_the_place_of_the_upstreams() -> None:
+    theirs, ours = Door(), Door()
+    answer = head((b"x-why", b"7"), (b"Content-Length", b"0"))
+    ours.exchanges[0].own_names = frozenset({b"x-why"})
+    ours.exchanges[0].own_lines = b"X-Why: 1\r\n"
+
+    for door in (theirs, ours):
+        door.delivery.begin(answer, Framing.LENGTH, more=False)
+
+    assert b"\r\nx-why: 7\r\n" in theirs.client.take()
+    told = ours.client.take()
+    assert b"\r\nX-Why: 1\r\n" in told and b"x-why" not in told
+
+
+def test_whether_a_response_is_under_way_is_asked_when_the_head_has_come() -> None:
+    door = Door()
+    begun: list[ResponseStream] = []
+    delivery = Delivery(door.exchanges[0], lambda: begun[0], None, 100)
+    begun.append(door.exchanges[0].stream(200))
+    door.client.take()
+
+    delivery.begin(head((b"Content-Length", b"5")), Framing.LENGTH, more=True)
+    delivery.bare_data(b"hello")
+    delivery.complete()
+    delivery.finish()
+
+    assert door.client.take() == b"5\r\nhello\r\n0\r\n\r\n"
+
+
+def test_a_response_that_began_before_a_failure_keeps_its_count() -> None:
+    door = Door()
+    stream = door.exchanges[0].stream(200)
+    delivery = Delivery(door.exchanges[0], lambda: stream, None, 100)
+    stream.write(b"wait")
+
+    delivery.count(0)
+
+    assert door.exchanges[0].body_bytes == 4

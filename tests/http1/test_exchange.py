@@ -291,3 +291,15 @@ def test_head_counts_no_body() -> None:
     exchange.respond(200, b"hello")
 
     assert exchange.body_bytes == 0
+
+
+def test_fields_of_its_own_are_in_whatever_head_it_gets() -> None:
+    (whole, first), (streamed, second) = ask(GET), ask(GET)
+    for exchange in (whole, streamed):
+        exchange.own_lines = b"X-Why: 1\r\nX-When: 2\r\n"
+
+    whole.respond(503, b"no")
+    streamed.stream(200)
+
+    for client in (first, second):
+        assert b"\r\nX-Why: 1\r\nX-When: 2\r\n" in client.take()

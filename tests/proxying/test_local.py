@@ -219,9 +219,9 @@ class Local(House):
         super().__init__(self._to_model, upstreams)
 
     async def _to_model(self, exchange: Exchange, body: Body) -> Outcome:
-        into = None
+        stream = None
         if self.streamed:
-            into = exchange.stream(200)
+            stream = exchange.stream(200)
             self.client.take()
         return await self._local.forward(
             exchange,
@@ -231,7 +231,7 @@ class Local(House):
             body,
             observer=self.seen,
             metered=self.metered,
-            into=into,
+            into=None if stream is None else lambda: stream,
         )
 
 

@@ -1,4 +1,4 @@
-"""nginx in front of a daemon, with the buffering and the timeouts that are its defaults."""
+"""nginx in front of a daemon, with its default buffering and, unless told otherwise, timeouts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ events {{ worker_connections 256; }}
 http {{
     access_log off;
     client_max_body_size 0;
+    proxy_read_timeout {read_timeout}s;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
@@ -41,8 +42,12 @@ http {{
 
 
 @contextmanager
-def nginx_before(upstream: int, folder: Path) -> Iterator[int]:
-    """Run nginx in front of a port; yields the port that it listens on."""
+def nginx_before(upstream: int, folder: Path, *, read_timeout: int = 60) -> Iterator[int]:
+    """Run nginx in front of a port; yields the port that it listens on.
+
+    Args:
+        read_timeout: seconds of an upstream's silence that it puts up with.
+    """
     assert NGINX.exists(), f"there is no {NGINX}; install the package nginx-light"
     port = free_ports(1)
     config = folder / "nginx.conf"
@@ -52,6 +57,7 @@ def nginx_before(upstream: int, folder: Path) -> Iterator[int]:
             group=grp.getgrgid(os.getgid()).gr_name,
             folder=folder,
             port=port,
+            read_timeout=read_timeout,
             upstream=upstream,
         )
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
+
 import pytest
 
+from llamaswap.config.model import CallerConfig
 from llamaswap.http1.heads import RequestHead
 from llamaswap.web.keys import Keyring, Unauthorized, candidate_of
 from support.web_daemon import WebDaemon, basic
@@ -121,3 +124,30 @@ def test_the_wrong_method_and_a_preflight_need_no_key() -> None:
 
     assert daemon.request("POST", "/unload").status == 405
     assert daemon.request("OPTIONS", "/v1/models").status == 204
+
+
+def test_a_key_tells_who_calls() -> None:
+    pro, bot = CallerConfig(name="pro", keys=("sk-one",)), CallerConfig(name="bot", keys=("größe",))
+    ring = Keyring(["sk-one", "sk-two", "größe"], [pro, bot])
+
+    assert ring.caller_of(head(Authorization="Bearer sk-one")) is pro
+    assert ring.caller_of(head(x_api_key="größe")) is bot
+    assert ring.caller_of(head(x_api_key="sk-two")) is None
+    assert ring.caller_of(head(x_api_key="wrong")) is None
+    assert ring.caller_of(head()) is None
+
+
+def test_who_calls_is_found_out_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+    genuine = hmac.compare_digest
+
+    def noted(first: bytes, second: bytes) -> bool:
+        compared.append(second)
+        return genuine(first, second)
+
+    monkeypatch.setattr(hmac, "compare_digest", noted)
+    ring = Keyring(["one", "two", "three"], [CallerConfig(name="c", keys=("one",))])
+
+    ring.caller_of(head(x_api_key="one"))
+
+    assert compared == [b"one", b"two", b"three"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from llamaswap.web.late_errors import MOST, Story, as_event
+from llamaswap.web.late_errors import MOST, Document, Early, Story, as_event, as_json
 
 
 class Sent:
@@ -28,11 +28,11 @@ class Sent:
         raise AssertionError("nothing is cut here")
 
 
-def told_of(status: int, *pieces: bytes) -> bytes:
+def told_of(status: int, *pieces: bytes, kind: type[Early] = Story) -> bytes:
     """What the client gets behind our words."""
     sent = Sent()
-    story = Story(sent, chunked=False, silent=False)
-    story.write(b"data: loading\n\n")
+    story = kind(sent, chunked=False, silent=False)
+    story.tell(b"data: loading\n\n")
     story.answered(status)
     for piece in pieces:
         story.write(piece)
@@ -64,3 +64,28 @@ def test_an_endless_error_is_cut() -> None:
     told = told_of(500, *[b"x" * 1000] * 200)
 
     assert MOST < len(told) < MOST + 200
+
+
+@pytest.mark.parametrize("body", [b'{"error":\n {"message": "no"}}', b"no"])
+def test_who_waits_for_json_gets_json(body: bytes) -> None:
+    told = told_of(502, body, kind=Document)
+
+    assert told == as_json(502, body)
+    assert json.loads(told)["error"]["message"] == "no"
+    assert told_of(200, b"[1]", kind=Document) == b"[1]"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_it_tells_when_the_answer_begins_and_only_then(status: int) -> None:
+    sent, begun = Sent(), list[int]()
+    story = Story(sent, chunked=False, silent=False)
+    story.on_answer = lambda: begun.append(len(sent.told))
+    story.tell(b": 1\n\n")
+    story.answered(status)
+    story.tell(b": 2\n\n")
+    assert begun == []
+
+    story.write(b"data: 1\n\n")
+    story.finish()
+
+    assert begun == [len(b": 1\n\n: 2\n\n")]

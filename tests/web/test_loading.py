@@ -6,48 +6,23 @@ import json
 from random import Random
 
 import pytest
-from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from llamaswap.config.model import ModelConfig
-from llamaswap.errors import LoadRefused, ShuttingDown
-from llamaswap.http1.exchange import Exchange
 from llamaswap.web.chatter import REMARKS
-from llamaswap.web.loading import LAGGING_BYTES, TICK, LoadingStory, tells_of_loading
-from support.http1_wires import TODAY, Clients
+from llamaswap.web.early import LAGGING_BYTES
+from llamaswap.web.loading import TICK, LoadingStory, tells_of_loading
+from support.web_early import HEAD, POST, Waiting
 
-POST = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 0\r\n\r\n"
-HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-    b"X-Accel-Buffering: no\r\nDate: " + TODAY.encode() + b"\r\nConnection: close\r\n\r\n"
-)
 OPENING = "━━━━━\nllama-swap loading model: m1\n"
 
 
-class Telling:
-    """A client that is told a story; it speaks HTTP/1.0 so that events come bare."""
+class Telling(Waiting):
+    """A client that is told a story."""
 
-    def __init__(self, *, shown: bool = True, ready: bool = False, request: bytes = POST) -> None:
-        self.clock = Clock()
+    def __init__(self, *, ready: bool = False, request: bytes = POST) -> None:
+        super().__init__(request=request)
         self.is_ready = ready
-        self.exchanges: list[Exchange] = []
-        self.client = Clients(self._keep).connect()
-        self.client.send(request)
-        (self.exchange,) = self.exchanges
-        self.story = LoadingStory(
-            self.exchange, "m1", self.clock, Random(7), shown=shown, is_ready=lambda: self.is_ready
-        )
-        self._told = ""
-
-    async def _keep(self, exchange: Exchange) -> None:
-        self.exchanges.append(exchange)
-        await Deferred[None]()  # the test answers
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass in small steps, as it does."""
-        until = self.clock.seconds() + seconds
-        while self.clock.seconds() < until - 1e-9:
-            self.clock.advance(min(1 / 64, until - self.clock.seconds()))
+        self.story = LoadingStory(self.early, "m1", self.clock, Random(7), is_ready=lambda: self.is_ready)
 
     def events(self) -> list[str]:
         """The texts of the events since the last time."""
@@ -57,13 +32,9 @@ class Telling:
         texts = [json.loads(part.removeprefix(b"data: "))["choices"][0]["delta"] for part in raw]
         return [text["reasoning_content"] for text in texts]
 
-    def told(self) -> str:
+    def text(self) -> str:
         """The whole text since the last time."""
         return "".join(self.events())
-
-    def timers(self) -> int:
-        """How many timers run."""
-        return len(self.clock.getDelayedCalls())
 
 
 def test_a_streamed_chat_with_a_model_that_wants_it_is_told() -> None:
@@ -89,7 +60,7 @@ def test_it_begins_at_once_with_a_head_and_is_typed_in_small_pieces() -> None:
     telling.advance(0.05 + 1 / 32)
     assert telling.events() == ["\n", "llama"]
     telling.advance(TICK)
-    assert (telling.told()).startswith("-swap loading model: m1\n")
+    assert (telling.text()).startswith("-swap loading model: m1\n")
 
 
 def test_before_the_admission_nothing_is_sent_and_a_refusal_keeps_its_status() -> None:
@@ -98,15 +69,14 @@ def test_before_the_admission_nothing_is_sent_and_a_refusal_keeps_its_status() -
     telling.advance(3)
 
     assert telling.client.take() == b""
-    assert not telling.story.failed(ShuttingDown())
+    telling.story.ends()
     assert not telling.exchange.started
     telling.story.dispatched()
     assert telling.client.take() == b""
 
 
-@pytest.mark.parametrize(("shown", "ready"), [(False, False), (True, True)])
-def test_who_need_not_wait_or_wants_no_company_gets_an_ordinary_answer(shown: bool, ready: bool) -> None:
-    telling = Telling(shown=shown, ready=ready)
+def test_who_need_not_wait_gets_an_ordinary_answer() -> None:
+    telling = Telling(ready=True)
 
     telling.story.queued(lambda: 1)
     telling.is_ready = False
@@ -114,7 +84,7 @@ def test_who_need_not_wait_or_wants_no_company_gets_an_ordinary_answer(shown: bo
     telling.advance(2)
 
     assert telling.client.take() == b""
-    assert telling.story.loaded() is None
+    telling.story.ends()
     assert (telling.exchange.started, telling.timers()) == (False, 0)
 
 
@@ -122,11 +92,11 @@ def test_the_first_tick_brings_a_remark_and_the_others_dots() -> None:
     telling = Telling()
     telling.story.dispatched()
     telling.advance(TICK - 1 / 64)
-    assert telling.told() == OPENING
+    assert telling.text() == OPENING
 
     telling.advance(4)
 
-    text = telling.told()
+    text = telling.text()
     remark, dots = text.rstrip(".").removeprefix("\n").rstrip(" "), len(text) - len(text.rstrip("."))
     assert next(said for said in REMARKS if f"\n{said} " in text).rstrip(".") == remark.rstrip(".")
     assert 3 <= dots <= 6
@@ -137,7 +107,7 @@ def test_remarks_come_every_five_to_nine_seconds() -> None:
     telling.story.dispatched()
     telling.advance(120)
 
-    text = telling.told()
+    text = telling.text()
 
     said = sum(text.count(f"\n{remark} ") for remark in REMARKS)
     assert 120 / (9 + TICK) - 1 <= said <= 120 / 5 + 1
@@ -148,13 +118,13 @@ def test_a_place_in_the_queue_is_told_when_it_is_new() -> None:
     telling, place = Telling(), 3
     telling.story.queued(lambda: place)
     telling.advance(TICK + 1)
-    assert "\nQueue position: #3 " in telling.told()
+    assert "\nQueue position: #3 " in telling.text()
 
     telling.advance(4)
-    assert "Queue" not in telling.told()
+    assert "Queue" not in telling.text()
     place = 1
     telling.advance(2)
-    assert "\nQueue position: #1 " in telling.told()
+    assert "\nQueue position: #1 " in telling.text()
 
 
 def test_only_the_newest_place_is_told() -> None:
@@ -163,7 +133,7 @@ def test_only_the_newest_place_is_told() -> None:
     place = 4
     telling.advance(3)
 
-    text = telling.told()
+    text = telling.text()
     assert "#4 " in text and "#5" not in text
 
 
@@ -179,7 +149,7 @@ def test_who_has_left_the_queue_has_no_place_any_more(how: str) -> None:
 
     telling.advance(5)
 
-    assert "Queue" not in telling.told()
+    assert "Queue" not in telling.text()
 
 
 def test_when_the_model_is_ready_the_rest_is_said_at_once_and_the_answer_follows() -> None:
@@ -187,15 +157,10 @@ def test_when_the_model_is_ready_the_rest_is_said_at_once_and_the_answer_follows
     telling.story.queued(lambda: None)
     telling.advance(0.3)
 
-    stream = telling.story.loaded()
+    telling.story.ends()
 
-    assert telling.told() == OPENING + "\nDone! (0.30s)\n━━━━━\n \n"
+    assert telling.text() == OPENING + "\nDone! (0.30s)\n━━━━━\n \n"
     assert telling.timers() == 0
-    assert stream is not None
-    stream.write(b'data: {"a":1}\n\n')
-    stream.finish()
-    assert telling.client.take() == b'data: {"a":1}\n\n'
-    assert telling.client.is_closed()
 
 
 def test_a_remark_that_is_being_typed_is_not_cut_in_the_middle() -> None:
@@ -203,38 +168,21 @@ def test_a_remark_that_is_being_typed_is_not_cut_in_the_middle() -> None:
     telling.story.dispatched()
     telling.advance(TICK + 1 / 16)
 
-    telling.story.loaded()
+    telling.story.ends()
 
-    text = telling.told()
+    text = telling.text()
     assert any(f"\n{remark} \nDone! (0.81s)\n" in text for remark in REMARKS)
 
 
-def test_a_load_that_fails_is_told_as_an_event_and_ends_the_answer() -> None:
+def test_there_is_no_second_farewell() -> None:
     telling = Telling()
     telling.story.dispatched()
+    telling.story.ends()
+    assert telling.text().count("Done!") == 1
 
-    assert telling.story.failed(LoadRefused("upstream command exited prematurely"))
+    telling.story.ends()
 
-    data = telling.client.take()
-    *_, last, end = data.split(b"\n\n")
-    assert end == b"" and data.startswith(HEAD)
-    assert json.loads(last.removeprefix(b"data: "))["error"]["message"] == (
-        "unspecific error: upstream command exited prematurely"
-    )
-    assert "Done!" in data.decode().replace('"}}]}\n\ndata: {"choices":[{"delta":{"reasoning_content":"', "")
-    assert telling.client.is_closed() and not telling.client.is_aborted()
-    assert telling.timers() == 0
-
-
-def test_an_upstream_that_fails_after_the_load_is_told_without_a_second_farewell() -> None:
-    telling = Telling()
-    telling.story.dispatched()
-    telling.story.loaded()
-    assert telling.told().count("Done!") == 1
-
-    assert telling.story.failed(LoadRefused("no answer"))
-
-    assert telling.client.take().startswith(b'data: {"src":"llama-swap","error":{')
+    assert telling.client.take() == b""
 
 
 def test_leaving_the_block_ends_the_typing() -> None:

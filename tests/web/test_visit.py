@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.activity.record import Activity
-from llamaswap.errors import UnknownModel, render
+from llamaswap.errors import DeadlinePassed, UnknownModel, render
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.leases import Abandoned, Lease
 from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
@@ -150,3 +150,19 @@ def test_a_row_is_worked_out_once() -> None:
     guest = visit()
 
     assert row_of(guest, lasted=1.0) is guest.activity()
+
+
+def test_a_visit_that_was_turned_away_tells_how_long_it_waited() -> None:
+    guest, refusal = visit(), DeadlinePassed(2.0)
+    refusal.noted = {"serial_priority": "5", "serial_band": "normal", "serial_queue_wait_ms": "2000"}
+    guest.refused(refusal, render(refusal))
+
+    assert row_of(guest, lasted=2.0).metadata == refusal.noted
+
+
+def test_a_visit_names_its_caller() -> None:
+    guest = visit()
+    guest.caller = "pro"
+    guest.leased(lease(verdict(), 0.0))
+
+    assert row_of(guest, lasted=1.0).metadata == {"caller": "pro", **SERIAL, "serial_load_ms": "0"}
