@@ -23,7 +23,7 @@ help:
 	@echo "make run    start the daemon on $(LISTEN) with a real llama-server and a small model"
 	@echo "make test   run every check"
 	@echo "make endurance  a day in minutes, and a plot of the memory"
-	@echo "make soak   every case from the field at its full length, in three quarters of an hour"
+	@echo "make soak   every case from the field at its full length, in about twelve minutes"
 	@echo "make bench  measure against nginx and haproxy, side by side; BENCH_PEER=name=port adds a proxy"
 	@echo "make audit  ask which pinned dependencies have known vulnerabilities"
 	@echo "make format rewrite the code as the formatter wants it"
@@ -48,15 +48,17 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n auto -p no:cacheprovider --ignore=tests/integration --ignore=tests/field --ignore=$(TRANSCRIPTS)
 
-integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
+integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx $(VENV)/.prometheus
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile $(REAL) || { \
 		echo "on a busy machine a real process may be late; asking those that failed once more:"; \
 		$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures=none $(REAL); \
 	}
 
-# What `make test` samples, whole; its table goes into the document.
+# What `make test` samples, whole; its table goes into the document.  Most of it is waiting, so it has more
+# workers than processors; each gets one test at a time, as the longest ones begin first.
 soak: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
-	LLAMASWAP_SOAK=1 LLAMASWAP_SOAK_REPORT=docs/reliability.md $(BIN)/python -m pytest -q tests/field tests/test_service_walk.py
+	LLAMASWAP_SOAK=1 LLAMASWAP_SOAK_REPORT=docs/reliability.md $(BIN)/python -m pytest -q -n 4 --dist load --maxschedchunk 1 \
+		tests/field tests/test_service_walk.py
 
 # A day in minutes, with a plot of the memory.
 endurance: $(VENV)/.bench
@@ -115,6 +117,16 @@ $(VENV)/.nginx: | $(VENV)/.created
 	@command -v /usr/sbin/nginx >/dev/null || { \
 		echo "installing nginx ..."; apt-get -qq update && RUNLEVEL=1 apt-get -qq install -y --no-install-recommends nginx-light >/dev/null; \
 	} || { echo "the tests need nginx in /usr/sbin; install it, or run make test as root on Debian"; exit 1; }
+	@touch $@
+
+# It checks the alerts and the dashboard, and reads our metrics.  Unpacked, for its package would start a service.
+$(VENV)/.prometheus: | $(VENV)/.created
+	@{ command -v prometheus && command -v promtool; } >/dev/null || { \
+		echo "unpacking prometheus into $(VENV) ..."; \
+		{ test "$$(id -u)" != 0 || apt-get -qq update; } && cd $(VENV) && \
+		apt-get -qq -o APT::Sandbox::User=root download prometheus && \
+		dpkg-deb --extract prometheus_*.deb prometheus && rm prometheus_*.deb; \
+	} || { echo "the tests need prometheus and promtool on the PATH; install them, or run make test on Debian"; exit 1; }
 	@touch $@
 
 $(VENV)/.bench: requirements/bench.lock $(VENV)/.dev $(VENV)/.demo

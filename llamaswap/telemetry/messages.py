@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llamaswap.scheduling.vocabulary import QueueView
+from llamaswap.scheduling.vocabulary import Band, QueueView
 
 MODEL_STATUS: Final = "modelStatus"
 LOG_DATA: Final = "logData"
@@ -32,13 +32,17 @@ def log_message(source: str, text: str) -> bytes:
 
 
 def queue_status(view: QueueView) -> Mapping[str, Any]:
-    """Return who waits and what runs: depth and longest wait of each band, models of the running jobs."""
+    """Return who waits and what runs: depth and longest wait of each band, models of the running jobs.
+
+    `paused` are the bands that somebody holds up, always in the same order.
+    """
     return {
         "bands": {
             band.value: {"depth": waiting.depth, "oldest_wait_ms": int(waiting.oldest_wait * 1000)}
             for band, waiting in view.bands.items()
         },
         "running": list(dict.fromkeys(job.model for job in view.jobs)),
+        "paused": [band.value for band in Band if band in view.paused],
     }
 
 

@@ -8,54 +8,25 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Mapping
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
 import llamaswap
+from llamaswap.leases import Bounded, BoxState, SwapReason
 from llamaswap.scheduling.vocabulary import Band, QueueView, Term, Verdict
+from llamaswap.telemetry.busy import BoxTime
 from llamaswap.telemetry.counting import Counts, Histograms
+from llamaswap.telemetry.gauges import Gauges
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 WAIT_BUCKETS = (0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)  # seconds
+ERROR_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3600, 4 * 3600)  # seconds
 LOAD_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600)  # seconds
-
-
-class _Queue(Collector):
-    """The gauges that are true only at the moment they are asked for."""
-
-    def __init__(self, view: Callable[[], QueueView], states: Callable[[], Mapping[str, str]]) -> None:
-        self._view = view
-        self._states = states
-
-    @override
-    def collect(self) -> Iterable[Metric]:
-        bands = self._view().bands
-        depth = GaugeMetricFamily("llamaswap_scheduler_queue_depth", "Requests waiting now.", labels=["band"])
-        oldest = GaugeMetricFamily(
-            "llamaswap_scheduler_queue_oldest_wait_seconds",
-            "How long the longest-waiting request has waited; 0 when none waits.",
-            labels=["band"],
-        )
-        for band in Band:
-            depth.add_metric([band.value], bands[band].depth)
-            oldest.add_metric([band.value], bands[band].oldest_wait)
-        state = GaugeMetricFamily(
-            "llamaswap_model_state",
-            "1 for the state that the model's process is in.",
-            labels=["model", "state"],
-        )
-        for model, now in self._states().items():
-            for name in MODEL_STATES:
-                state.add_metric([model, name], float(name == now))
-        return depth, oldest, state
-
-
-MODEL_STATES = ("stopped", "starting", "ready", "stopping")
-
 
 LIMITS = ("connections", "waiting", "requestBody", "heldBodies", "readers")
 """The keys below `limits` for which somebody can be turned away."""
@@ -68,6 +39,7 @@ class Metrics(Collector):
         view: the scheduler's snapshot, at scrape time.
         states: model id to state, at scrape time.
         models: every model id of the configuration; only these become labels.
+        seconds: of a monotonic clock, for the time of the box; without one that stands still.
     """
 
     def __init__(
@@ -75,8 +47,11 @@ class Metrics(Collector):
         view: Callable[[], QueueView],
         states: Callable[[], Mapping[str, str]],
         models: Iterable[str],
+        seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._models = frozenset(models)
+        self._seconds = seconds
+        self._box = BoxTime(seconds())
         self._dispatched = Counts("llamaswap_scheduler_dispatched_total", "Requests dispatched.", ["band"])
         self._reorders = Counts(
             "llamaswap_scheduler_reorders_total",
@@ -94,6 +69,17 @@ class Metrics(Collector):
             "band",
             WAIT_BUCKETS,
         )
+        self._errors = Histograms(
+            "llamaswap_scheduler_eta_error_seconds",
+            "How far a forecast of the wait was from the wait, either way; of a sample of the requests.",
+            "band",
+            ERROR_BUCKETS,
+        )
+        self._bounded = Counts(
+            "llamaswap_scheduler_bounded_total",
+            "Requests turned away because of `maxQueue`, `maxWait` or the wait that they had asked for.",
+            ["band", "reason"],
+        )
         self._unparseable = Counts(
             "llamaswap_scheduler_unparseable_priorities_total",
             "Priority headers that meant nothing and counted as 0.",
@@ -105,6 +91,9 @@ class Metrics(Collector):
             LOAD_BUCKETS,
         )
         self._swaps = Counts("llamaswap_swaps_total", "Loads begun because a request needed them.", ["model"])
+        self._reasons = Counts(
+            "llamaswap_swaps_by_reason_total", "Loads begun, by what they were begun for.", ["reason"]
+        )
         self._requests = Counts("llamaswap_requests_total", "Inference requests answered.", ["model", "code"])
         self._limits = Counts(
             "llamaswap_limits_reached_total",
@@ -113,7 +102,7 @@ class Metrics(Collector):
         )
         self._show_zeros()
         self._registry = CollectorRegistry()
-        self._registry.register(_Queue(view, states))
+        self._registry.register(Gauges(view, states))
         self._registry.register(self)
 
     @override
@@ -124,14 +113,25 @@ class Metrics(Collector):
             self._reorders,
             self._abandoned,
             self._waits,
+            self._errors,
+            self._bounded,
             self._unparseable,
             self._loads,
             self._swaps,
+            self._reasons,
             self._requests,
             self._limits,
         )
         for counter in counted:
             yield counter.metric()
+        box = CounterMetricFamily(
+            "llamaswap_box_seconds_total",
+            "Time in which the box ran jobs, only loaded, or did neither.",
+            labels=["state"],
+        )
+        for state, spent in self._box.seconds(self._seconds()).items():
+            box.add_metric([state], spent)
+        yield box
         versions = [llamaswap.__version__, platform.python_version()]
         build = GaugeMetricFamily(
             "llamaswap_build_info", "1, with the versions as labels.", labels=["version", "python"]
@@ -146,8 +146,13 @@ class Metrics(Collector):
             self._dispatched.show(band.value)
             self._abandoned.show(band.value)
             self._waits.show(band.value)
-            for term in (Term.AGING, Term.SWAP_AFFINITY):
+            self._errors.show(band.value)
+            for term in Term:
                 self._reorders.show(band.value, term.value)
+            for bound in get_args(Bounded):
+                self._bounded.show(band.value, bound)
+        for reason in get_args(SwapReason):
+            self._reasons.show(reason)
         for limit in LIMITS:
             self._limits.show(limit)
         for model in self._models:
@@ -186,6 +191,22 @@ class Metrics(Collector):
     def load_ended(self, model: str, seconds: float) -> None:
         """Record a load that made its model ready."""
         self._loads.observe(model, seconds)
+
+    def swap(self, model: str, reason: SwapReason) -> None:
+        """Count what a load was begun for."""
+        self._reasons.add(reason)
+
+    def bounded(self, band: Band, reason: Bounded) -> None:
+        """Count a request that was turned away because it would wait, or had waited, too long."""
+        self._bounded.add(band.value, reason)
+
+    def eta_missed(self, band: Band, seconds: float) -> None:
+        """Record how far a forecast was from the wait; seconds, never negative."""
+        self._errors.observe(band.value, seconds)
+
+    def box(self, state: BoxState) -> None:
+        """The box is in another state from now on."""
+        self._box.turned(state, self._seconds())
 
     def answered(self, model: str, status: int) -> None:
         """Count an inference request; a name that is no model counts as 'unknown'."""

@@ -35,6 +35,7 @@ def test_a_newcomer_is_told_what_is_true_in_the_order_that_clients_expect() -> N
             {
                 "bands": {band.value: {"depth": 0, "oldest_wait_ms": 0} for band in Band},
                 "running": [],
+                "paused": [],
             },
         ),
     ]

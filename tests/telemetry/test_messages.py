@@ -40,4 +40,12 @@ def test_the_queue_is_shown_by_band_with_the_models_that_run() -> None:
             "batch": {"depth": 3, "oldest_wait_ms": 61234},
         },
         "running": ["a", "b"],
+        "paused": [],
     }
+
+
+def test_the_queue_says_which_bands_are_held_up_in_the_order_of_the_bands() -> None:
+    bands = {band: BandView(depth=0, oldest_wait=0.0) for band in Band}
+    view = QueueView(bands=bands, jobs=(), paused=frozenset({Band.BATCH, Band.INTERACTIVE}))
+
+    assert queue_status(view)["paused"] == ["interactive", "batch"]

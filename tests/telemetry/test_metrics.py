@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
 import llamaswap
-from llamaswap.scheduling.vocabulary import Band, BandView, QueueView, Term, Verdict
-from llamaswap.telemetry.metrics import LIMITS, Metrics
+from llamaswap.leases import DispatchObserver
+from llamaswap.scheduling.vocabulary import Band, Term
+from llamaswap.telemetry.metrics import LIMITS
+from support.telemetry_scrape import Scrape, verdict
 
-EMPTY = BandView(depth=0, oldest_wait=0.0)
 BANDS = ("interactive", "normal", "batch")
-
-
-class Scrape:
-    """Metrics of two models, with whatever a test lets happen."""
-
-    def __init__(self) -> None:
-        self.bands: dict[Band, BandView] = dict.fromkeys(Band, EMPTY)
-        self.states: dict[str, str] = {"a": "stopped", "b": "stopped"}
-        self.metrics = Metrics(self._view, self._states, ["a", "b"])
-
-    def _view(self) -> QueueView:
-        return QueueView(bands=self.bands, jobs=())
-
-    def _states(self) -> Mapping[str, str]:
-        return self.states
-
-    def samples(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-        """Every sample by name and labels."""
-        families = text_string_to_metric_families(self.metrics.render().decode())
-        return {
-            (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-            for family in families
-            for sample in family.samples
-        }
-
-    def value(self, name: str, **labels: str) -> float:
-        """One sample."""
-        return self.samples()[name, tuple(sorted(labels.items()))]
-
-
-def verdict(band: Band, waited: float = 0.0, *terms: Term) -> Verdict:
-    """A verdict of this band."""
-    return Verdict(
-        priority=0, band=band, waited_us=round(waited * 1e6), thousandths=0, changed_by=frozenset(terms)
-    )
 
 
 @pytest.mark.parametrize("band", BANDS)
@@ -63,6 +28,12 @@ def verdict(band: Band, waited: float = 0.0, *terms: Term) -> Verdict:
         ("llamaswap_scheduler_dispatched_total", {}),
         ("llamaswap_scheduler_reorders_total", {"term": "aging"}),
         ("llamaswap_scheduler_reorders_total", {"term": "swap_affinity"}),
+        ("llamaswap_scheduler_reorders_total", {"term": "swap_budget"}),
+        ("llamaswap_scheduler_bounded_total", {"reason": "queue_full"}),
+        ("llamaswap_scheduler_bounded_total", {"reason": "hopeless"}),
+        ("llamaswap_scheduler_bounded_total", {"reason": "deadline"}),
+        ("llamaswap_scheduler_eta_error_seconds_count", {}),
+        ("llamaswap_scheduler_paused", {}),
         ("llamaswap_scheduler_abandoned_total", {}),
         ("llamaswap_scheduler_queue_wait_seconds_count", {}),
     ],
@@ -78,6 +49,8 @@ def test_the_other_numbers_are_there_from_the_start_too() -> None:
     for model in ("a", "b"):
         assert scrape.value("llamaswap_swaps_total", model=model) == 0
         assert scrape.value("llamaswap_model_load_seconds_count", model=model) == 0
+    assert scrape.by("reason", "llamaswap_swaps_by_reason_total") == {"request": 0, "preload": 0, "revive": 0}
+    assert scrape.by("state", "llamaswap_box_seconds_total") == {"run": 0, "load": 0, "idle": 0}
     versions = [labels for name, labels in scrape.samples() if name == "llamaswap_build_info"]
     assert [dict(labels)["version"] for labels in versions] == [llamaswap.__version__]
 
@@ -91,17 +64,10 @@ def test_each_metric_has_the_type_that_is_documented() -> None:
     assert types["llamaswap_scheduler_reorders_total"] == "counter"
     assert types["llamaswap_scheduler_queue_wait_seconds"] == "histogram"
     assert types["llamaswap_model_load_seconds"] == "histogram"
+    assert types["llamaswap_scheduler_eta_error_seconds"] == "histogram"
+    assert types["llamaswap_scheduler_paused"] == "gauge"
+    assert types["llamaswap_box_seconds_total"] == "counter"
     assert all(name.startswith("llamaswap_") for name in types)
-
-
-def test_the_queue_is_what_it_is_at_scrape_time() -> None:
-    scrape = Scrape()
-    scrape.bands[Band.BATCH] = BandView(depth=3, oldest_wait=12.5)
-    assert scrape.value("llamaswap_scheduler_queue_depth", band="batch") == 3
-    assert scrape.value("llamaswap_scheduler_queue_oldest_wait_seconds", band="batch") == 12.5
-
-    scrape.bands[Band.BATCH] = EMPTY
-    assert scrape.value("llamaswap_scheduler_queue_depth", band="batch") == 0
 
 
 def test_a_dispatch_counts_in_its_band_with_its_wait_and_the_terms_that_changed_it() -> None:
@@ -142,19 +108,57 @@ def test_the_rest_counts_one_by_one() -> None:
     assert scrape.value("llamaswap_requests_total", model="a", code="200") == 1
 
 
-@pytest.mark.parametrize("state", ["stopped", "starting", "ready", "stopping"])
-def test_a_model_is_in_exactly_one_state(state: str) -> None:
+def test_a_load_counts_for_what_it_was_begun_for() -> None:
     scrape = Scrape()
-    scrape.states["a"] = state
 
-    shown = {
-        dict(labels)["state"]: value
-        for (name, labels), value in scrape.samples().items()
-        if name == "llamaswap_model_state" and dict(labels)["model"] == "a"
-    }
+    scrape.metrics.swap("a", "request")
+    scrape.metrics.swap("b", "request")
+    scrape.metrics.swap("a", "revive")
 
-    assert len(shown) == 4
-    assert [name for name, value in shown.items() if value] == [state]
+    assert scrape.by("reason", "llamaswap_swaps_by_reason_total") == {"request": 2, "preload": 0, "revive": 1}
+
+
+def test_who_was_turned_away_counts_in_his_band_with_the_reason() -> None:
+    scrape = Scrape()
+
+    scrape.metrics.bounded(Band.BATCH, "queue_full")
+    scrape.metrics.bounded(Band.BATCH, "deadline")
+    scrape.metrics.bounded(Band.NORMAL, "hopeless")
+
+    name = "llamaswap_scheduler_bounded_total"
+    assert scrape.by("reason", name, band="batch") == {"queue_full": 1, "hopeless": 0, "deadline": 1}
+    assert scrape.by("reason", name, band="normal") == {"queue_full": 0, "hopeless": 1, "deadline": 0}
+    assert scrape.by("reason", name, band="interactive") == {"queue_full": 0, "hopeless": 0, "deadline": 0}
+
+
+def test_the_error_of_a_forecast_falls_into_its_bucket() -> None:
+    scrape = Scrape()
+
+    scrape.metrics.eta_missed(Band.NORMAL, 3.0)
+    scrape.metrics.eta_missed(Band.NORMAL, 40.0)
+
+    buckets = scrape.by("le", "llamaswap_scheduler_eta_error_seconds_bucket", band="normal")
+    assert (buckets["2.5"], buckets["5.0"], buckets["60.0"], buckets["+Inf"]) == (0, 1, 2, 2)
+    assert scrape.value("llamaswap_scheduler_eta_error_seconds_sum", band="normal") == 43.0
+
+
+def test_the_time_of_the_box_counts_up_to_the_moment_of_the_scrape() -> None:
+    scrape = Scrape()
+    scrape.now = 5.0
+    scrape.metrics.box("load")
+    scrape.now = 7.0
+    scrape.metrics.box("run")
+    scrape.now = 10.0
+    assert scrape.by("state", "llamaswap_box_seconds_total") == {"run": 3, "load": 2, "idle": 5}
+
+    scrape.now = 11.0
+    assert scrape.by("state", "llamaswap_box_seconds_total") == {"run": 4, "load": 2, "idle": 5}
+
+
+def test_metrics_are_what_a_dispatcher_tells() -> None:
+    observer: DispatchObserver = Scrape().metrics
+
+    observer.box("run")
 
 
 def test_no_label_ever_holds_what_a_caller_chose() -> None:
@@ -181,6 +185,9 @@ def test_after_a_reload_new_models_are_counted_and_what_was_counted_stays() -> N
     scrape = Scrape()
     scrape.metrics.load_began("a")
     scrape.metrics.answered("b", 200)
+    scrape.metrics.bounded(Band.BATCH, "deadline")
+    scrape.metrics.box("run")
+    scrape.now = 2.0
 
     scrape.metrics.know(["b", "c"])
     scrape.metrics.answered("a", 200)
@@ -192,6 +199,8 @@ def test_after_a_reload_new_models_are_counted_and_what_was_counted_stays() -> N
     assert scrape.value("llamaswap_requests_total", model="b", code="200") == 1
     assert scrape.value("llamaswap_requests_total", model="c", code="200") == 1
     assert scrape.value("llamaswap_requests_total", model="unknown", code="200") == 1
+    assert scrape.value("llamaswap_scheduler_bounded_total", band="batch", reason="deadline") == 1
+    assert scrape.value("llamaswap_box_seconds_total", state="run") == 2
 
 
 class Thermometer(Collector):
