@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from twisted.internet.defer import Deferred
 
 from llamaswap.ceilings import Ceilings
-from llamaswap.config.model import Config, ModelConfig
+from llamaswap.config.model import Config, ModelConfig, SchedulerName, SerialSettings
 from llamaswap.dispatch import Dispatcher
 from llamaswap.http1.client import Pool
 from llamaswap.processes.child import ChildRunner
@@ -19,6 +19,7 @@ from llamaswap.processes.health import Address, Prober
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.server import ModelServer
+from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.registry import make_scheduler
 from llamaswap.scheduling.vocabulary import QueueView
 from llamaswap.surroundings import DaemonReactor
@@ -59,11 +60,18 @@ class Engine:
         self.model_books: dict[str, Logbook] = {}
         self.fleet = Fleet(self._server, self._changed)
         self.fleet.configure(config.models)
-        self.metrics = Metrics(self.view, self.states, config.models)
+        self.metrics = Metrics(self.view, self.states, config.models, reactor.seconds)
         self.ceilings = Ceilings(config.limits, reactor, memory_bytes)
         self.ceilings.told = self.metrics.limit_reached
+        self.estimates = Estimates()
         self.dispatcher = Dispatcher(
-            make_scheduler(config), self.fleet, reactor, self.metrics, self.ceilings.waiting
+            make_scheduler(config, self.estimates),
+            self.fleet,
+            reactor,
+            self.metrics,
+            self.ceilings.waiting,
+            estimates=self.estimates,
+            settings=_serial_settings(config),
         )
 
     def reconfigure(self, config: Config) -> None:
@@ -72,7 +80,8 @@ class Engine:
         self.dispatcher.drop_loads(config.models)
         self.fleet.configure(config.models)
         self.metrics.know(config.models)
-        self.dispatcher.reconfigure(make_scheduler(config))
+        self.estimates.keep(config.models)
+        self.dispatcher.reconfigure(make_scheduler(config, self.estimates), _serial_settings(config))
         for name in self.model_books.keys() - self.fleet.keys():
             del self.model_books[name]
 
@@ -130,3 +139,7 @@ class Engine:
             address = self.fleet[model].address
             self._pool.forget(address.host, address.port)
         self.told(model, new.value)
+
+
+def _serial_settings(config: Config) -> SerialSettings | None:
+    return config.scheduler.serial if config.scheduler.use is SchedulerName.SERIAL else None

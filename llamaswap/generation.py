@@ -28,10 +28,13 @@ from llamaswap.web.inflight import cancel_flight
 from llamaswap.web.keys import Keyring
 from llamaswap.web.logs import Logs
 from llamaswap.web.performance import show_performance
+from llamaswap.web.queue import QueuePages
 from llamaswap.web.readers import Readers
 from llamaswap.web.routes import Endpoint
 from llamaswap.web.shortcut import Shortcut
 from llamaswap.web.site import Site
+from llamaswap.web.standing import Standings
+from llamaswap.web.turns import Turns
 from llamaswap.web.upstream import Upstream
 
 
@@ -57,11 +60,12 @@ class Generation:
         self._directory = make_directory(config, self._profile, engine.state)
         self._bulletin = Bulletin(self._board(), around.reactor)
         readers = Readers(engine.ceilings.readers)
+        self._keyring = Keyring(config.api_keys, config.priorities.callers)
         self._events = Events(self._bulletin, readers)
         self._logs = Logs(around.books, engine.model_books, self._catalog, readers)
         inference = self._inference(pool)
         self._site = Site(
-            keyring=Keyring(config.api_keys),
+            keyring=self._keyring,
             inference=inference,
             desk=self._desk(self._endpoints(inference)),
             access_log=AccessLog(around.reactor, around.lines),
@@ -112,21 +116,31 @@ class Generation:
             clock=around.reactor,
             wall=around.wall,
         )
-        return Inference(
-            directory=self._directory,
+        standings = Standings(self._keyring, self._config.priorities)
+        turns = Turns(
             dispatcher=engine.dispatcher,
             server_of=engine.fleet.get,
             upstream=LocalUpstream(pool, high_water=self._config.limits.slow_client),
-            peers=self._peers,
-            guests=guests,
             metrics=engine.metrics,
+            standings=standings,
+            keep_alive=self._config.keep_alive,
             clock=around.reactor,
             dice=Random(),  # noqa: S311 - it chooses remarks, not secrets
+        )
+        return Inference(
+            directory=self._directory,
+            turns=turns,
+            peers=self._peers,
+            guests=guests,
+            standings=standings,
+            clock=around.reactor,
         )
 
     def _endpoints(self, inference: Inference) -> Mapping[Endpoint, Handler]:
         """Return what answers the endpoints that are not about the service itself."""
         around, is_ready = self._around, self._engine.is_ready
+        bulletin, queueing = self._bulletin, self._engine.dispatcher.queueing
+        pages = QueuePages(queueing, self._keyring, bulletin.queue_changed, around.wall)
         upstream = Upstream(self._directory, inference, self._config.ignore_paths, is_ready)
         shortcut = Shortcut(self._catalog, inference, is_ready)
         return {
@@ -142,6 +156,12 @@ class Generation:
                 lambda exchange, _rest: show_performance(exchange, around.sampler)
             ),
             Endpoint.HARDWARE: lambda exchange, _rest: show_hardware(exchange, around.hardware),
+            Endpoint.QUEUE: pages.show,
+            Endpoint.TICKET: pages.show_one,
+            Endpoint.MOVE_TICKET: pages.reprioritise,
+            Endpoint.CANCEL_TICKET: pages.cancel,
+            Endpoint.PAUSE: pages.pause,
+            Endpoint.RESUME: pages.resume,
         }
 
     def _desk(self, others: Mapping[Endpoint, Handler]) -> Desk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -12,6 +12,15 @@ from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
 
 Queued = Callable[[Callable[[], int | None]], None]
 """Told that a ticket waits, with a question for its place: 1 goes next, None waits no more."""
+
+Bounded = Literal["queue_full", "hopeless", "deadline"]
+"""Why somebody was turned away: too many of its band wait, its deadline cannot be met, or has passed."""
+
+SwapReason = Literal["request", "preload", "revive"]
+"""Why a load was begun: for a request, at the start, or because the server died under a job."""
+
+BoxState = Literal["run", "load", "idle"]
+"""What the box does: it serves a job, it loads and serves nobody, or neither."""
 
 
 class DispatchObserver(Protocol):
@@ -28,6 +37,18 @@ class DispatchObserver(Protocol):
 
     def load_ended(self, model: str, seconds: float) -> None:
         """A load made its model ready."""
+
+    def swap(self, model: str, reason: SwapReason) -> None:
+        """A load was begun, for this reason; comes with each `load_began`."""
+
+    def bounded(self, band: Band, reason: Bounded) -> None:
+        """A ticket was turned away because of `maxWait`, `maxQueue` or its own limit."""
+
+    def eta_missed(self, band: Band, seconds: float) -> None:
+        """A ticket was dispatched so much earlier or later than was expected of half of its kind."""
+
+    def box(self, state: BoxState) -> None:
+        """The box is in another state from now on; it begins idle."""
 
 
 class Abandoned(Exception):
@@ -57,3 +78,4 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None  # None for a call that went past the queue
     load: float  # seconds of load between dispatch and lease; 0 when the model was resident
     crashes: int = 0  # of the server, by the time of the lease
+    number: int = 0  # of the ticket; 0 for a call that went past the queue

@@ -60,7 +60,7 @@ async def preload(model: str, dispatcher: Dispatcher, reactor: IReactorTime) -> 
     count on seeing one.  What it answers does not matter: the model is loaded.
     """
     try:
-        async with dispatcher.lease(model, PRIORITY) as lease:
+        async with dispatcher.lease(model, PRIORITY, reason="preload") as lease:
             # treq and what it takes along weigh 3.6 MiB, and most daemons preload nothing.
             from llamaswap.greeting import greet
 

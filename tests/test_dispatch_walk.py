@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from twisted.internet.defer import Deferred
 from typing_extensions import override
 
-from llamaswap.config.model import GroupConfig, SchedulerName
+from llamaswap.config.model import GroupConfig, SchedulerName, SerialSettings
 from llamaswap.processes.lifecycle import State
+from llamaswap.scheduling.vocabulary import Band
 from support.dispatch_rig import Caller, DispatchRig
 from support.processes_fakes import a_model
 
@@ -28,6 +31,7 @@ class Walk(RuleBasedStateMachine):
     """Clients, children, operators and time, in any order."""
 
     use = SchedulerName.SERIAL
+    serial = SerialSettings()
 
     @initialize()
     def begin(self) -> None:
@@ -38,7 +42,7 @@ class Walk(RuleBasedStateMachine):
             a_model(id="c", check_endpoint="none"),
             a_model(id="embed", ttl=3),
         )
-        self.rig = DispatchRig(*models, use=self.use, groups=GROUPS)
+        self.rig = DispatchRig(*models, use=self.use, groups=GROUPS, serial=self.serial)
         self.callers: list[Caller] = []
         self.unloads: list[Deferred[None]] = []
         self.closed = False
@@ -199,6 +203,83 @@ class OneJob(Walk):
         assert len(jobs) <= 1
 
 
+class Rearranged(OneJob):
+    """The same, with limits of waiting, and people who move, send away and hold up those who wait."""
+
+    serial = SerialSettings(
+        swap_budget=5.0, max_wait={"interactive": 4.0, "batch": 20.0}, max_queue={"normal": 3, "batch": 5}
+    )
+
+    @rule(model=some_model, priority=st.integers(-150, 150), max_wait=st.sampled_from([0.0, 1.0, 9.0]))
+    def arrive_in_a_hurry(self, model: str, priority: int, max_wait: float) -> None:
+        """A client asks that does not want to wait for long."""
+        self.callers.append(self.rig.call(model, priority, max_wait=max_wait))
+
+    @rule(place=some_place, priority=st.sampled_from([-100, 0, 7, 100]))
+    def reprioritise(self, place: int, priority: int) -> None:
+        """Somebody moves one who waits."""
+        number = self._somebody(place)
+        if number is not None:
+            self.rig.dispatcher.queueing.reprioritise(number, priority)
+
+    @rule(place=some_place)
+    def send_away(self, place: int) -> None:
+        """Somebody sends one who waits away."""
+        number = self._somebody(place)
+        if number is not None:
+            self.rig.dispatcher.queueing.cancel(number)
+
+    @rule(bands=st.sets(st.sampled_from(list(Band)), min_size=1))
+    def pause(self, bands: set[Band]) -> None:
+        """Somebody holds bands up."""
+        self.rig.dispatcher.queueing.pause(frozenset(bands))
+
+    @rule(bands=st.sets(st.sampled_from(list(Band)), min_size=1))
+    def resume(self, bands: set[Band]) -> None:
+        """Somebody lets them go on."""
+        self.rig.dispatcher.queueing.resume(frozenset(bands))
+
+    @rule()
+    def reload(self) -> None:
+        """The configuration is read again."""
+        if not self.closed:
+            self.rig.reload(self.serial)
+
+    @invariant()
+    @override
+    def the_view_agrees(self) -> None:
+        """The queue shows exactly those who wait; nobody who may go waits for a free box."""
+        waiting = [caller for caller in self.callers if caller.waiting and not caller.verdicts]
+        page = self.rig.dispatcher.queueing.queue()
+        assert page.waiting == len(page.tickets) == len(waiting)
+        jobs = [caller for caller in self.callers if caller.verdicts and not caller.outcomes]
+        assert len(page.jobs) == len(jobs)
+        if any(not row.paused for row in page.tickets):
+            assert jobs, "the box is free and somebody who may go waits"
+        for row in page.tickets:
+            if not row.paused and not any(other.paused for other in page.tickets):
+                ahead = self.rig.dispatcher.queueing.explain(row.ticket.number).explanation.ahead_total
+                assert ahead == row.position - 1
+            assert row.max_wait is None or row.waited <= row.max_wait
+
+    @invariant()
+    def the_box_is_told_of_once(self) -> None:
+        """Each state of the box is another one than the state before."""
+        states = self.rig.tally.box_states
+        assert all(one != another for one, another in pairwise(states))
+
+    @override
+    def teardown(self) -> None:
+        """Everybody may go on in the end."""
+        if hasattr(self, "rig"):
+            self.rig.dispatcher.queueing.resume(frozenset(Band))
+        super().teardown()
+
+    def _somebody(self, place: int) -> int | None:
+        tickets = self.rig.dispatcher.queueing.queue().tickets
+        return tickets[place % len(tickets)].ticket.number if tickets else None
+
+
 class Fifo(Walk):
     """The same walk under llama-swap's own algorithm."""
 
@@ -215,5 +296,7 @@ SHORT = settings(
 )
 TestOneJob = OneJob.TestCase
 TestOneJob.settings = SHORT
+TestRearranged = Rearranged.TestCase
+TestRearranged.settings = settings(SHORT, max_examples=60)
 TestFifo = Fifo.TestCase
 TestFifo.settings = SHORT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from llamaswap.config.model import LimitsConfig
+from llamaswap.config.model import LimitsConfig, SchedulerName
 from support.dispatch_rig import nothing_goes_wrong
 from support.web_daemon import WebDaemon
 
@@ -127,3 +127,34 @@ def test_the_limits_of_a_new_configuration_hold_from_then_on_and_refusals_are_co
     assert daemon.chat().message == "the queue is full"
     assert daemon.metric('llamaswap_limits_reached_total{limit="waiting"}') == 2
     assert [(row.resp_status_code, row.error_msg) for row in daemon.rows] == [(503, "the queue is full")] * 2
+
+
+def test_what_was_measured_outlives_a_change_of_the_configuration_with_the_models_that_stay() -> None:
+    daemon = WebDaemon()
+    daemon.warm("a")
+    daemon.chat("b")
+    daemon.goes()
+    daemon.ready()
+    daemon.upstream().answers()
+    assert daemon.engine.estimates.run("b") is not None
+
+    daemon.engine.reconfigure(replace(daemon.config, models={"a": daemon.config.models["a"]}))
+
+    assert daemon.engine.estimates.run("a") is not None
+    assert daemon.engine.estimates.run("b") is None
+
+
+def test_the_limits_of_waiting_are_those_of_the_configuration_as_it_is_now() -> None:
+    daemon = WebDaemon()
+    daemon.warm()
+    daemon.chat()
+    serial = replace(daemon.config.scheduler.serial, max_queue={"normal": 1})
+    limited = replace(daemon.config, scheduler=replace(daemon.config.scheduler, serial=serial))
+
+    daemon.engine.reconfigure(limited)
+
+    assert daemon.chat().waits
+    assert daemon.chat().status == 429
+    fifo = replace(limited.scheduler, use=SchedulerName.FIFO)
+    daemon.engine.reconfigure(replace(limited, scheduler=fifo))
+    assert daemon.get("/api/queue").json["scheduler"] == "fifo"

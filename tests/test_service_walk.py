@@ -13,7 +13,14 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from typing_extensions import override
 
 from support.machine import House
@@ -35,9 +42,9 @@ plans = st.builds(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def little_to_look_through() -> Iterator[None]:
-    """Each walk looks for garbage twice; what was imported before is none."""
+    """Each walk looks for garbage twice; what was there before is none."""
     gc.collect()
     gc.freeze()
     yield
@@ -258,20 +265,25 @@ class StoppedWalk(Walk):
         assert faults in ([], ["was never answered"])
 
 
-MORE = 20 if os.environ.get("LLAMASWAP_SOAK") == "1" else 1
+PARTS = range(20 if os.environ.get("LLAMASWAP_SOAK") == "1" else 1)
+"""Twenty times as many walks in a soak, but not in one go: what hypothesis knows of them slows down each."""
 
 
-def so_many(examples: int) -> settings:
-    """So many walks, and more in a soak."""
+def so_many(walks: int) -> settings:
+    """So many of them, of forty steps each."""
     return settings(
-        max_examples=examples * MORE,
+        max_examples=walks,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
 
 
-TestWalk = Walk.TestCase
-TestWalk.settings = so_many(120)
-TestStoppedWalk = StoppedWalk.TestCase
-TestStoppedWalk.settings = so_many(30)
+@pytest.mark.parametrize("part", PARTS)
+def test_what_has_to_hold_holds_after_each_step_and_all_ends_well(part: int) -> None:
+    run_state_machine_as_test(Walk, settings=so_many(120))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_service_that_is_stopped_in_the_middle_leaves_nothing_behind(part: int) -> None:
+    run_state_machine_as_test(StoppedWalk, settings=so_many(30))

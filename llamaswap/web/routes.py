@@ -42,6 +42,12 @@ class Endpoint(Enum):
     PERFORMANCE = auto()
     HARDWARE = auto()
     LAUNCHES = auto()
+    QUEUE = auto()
+    TICKET = auto()
+    MOVE_TICKET = auto()
+    CANCEL_TICKET = auto()
+    PAUSE = auto()
+    RESUME = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +136,12 @@ ROUTES: tuple[Route, ...] = (
     _get("/api/performance", Endpoint.PERFORMANCE),
     _get("/api/hardware", Endpoint.HARDWARE),
     _get("/api/launches", Endpoint.LAUNCHES),
+    _get("/api/queue", Endpoint.QUEUE),
+    _get("/api/queue/{rest}", Endpoint.TICKET),
+    Route(methods=(b"PATCH",), pattern=b"/api/queue/{rest}", endpoint=Endpoint.MOVE_TICKET),
+    Route(methods=(b"DELETE",), pattern=b"/api/queue/{rest}", endpoint=Endpoint.CANCEL_TICKET),
+    Route(methods=(b"POST",), pattern=b"/api/scheduler/pause", endpoint=Endpoint.PAUSE),
+    Route(methods=(b"POST",), pattern=b"/api/scheduler/resume", endpoint=Endpoint.RESUME),
     _get("/favicon.ico", Endpoint.FAVICON, open=True),
     _get("/", Endpoint.ROOT, open=True),
     _get("/ui/", Endpoint.LINKS),

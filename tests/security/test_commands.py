@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -77,6 +79,10 @@ FORBIDDEN_CALLS = {
 }
 
 
+OF_A_PERSON = {"simulation/tuning.py": "multiprocessing"}
+"""Modules of commands that a person runs, and what they may use; the daemon never loads them."""
+
+
 def test_no_module_has_a_way_to_a_shell_or_to_code_from_outside() -> None:
     guilty: list[str] = []
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -90,4 +96,16 @@ def test_no_module_has_a_way_to_a_shell_or_to_code_from_outside() -> None:
             elif isinstance(node, ast.keyword) and node.arg == "shell":
                 guilty.append(f"{path}: shell=")
 
-    assert guilty == []
+    allowed = {f"{PACKAGE / name}: {module}" for name, module in OF_A_PERSON.items()}
+    assert set(guilty) <= allowed
+
+
+def test_the_daemon_does_not_load_what_only_a_person_runs() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, llamaswap.cli; print(*sys.modules, sep='\\n')"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+
+    assert not {"llamaswap.simulation.tuning", "multiprocessing", "matplotlib", "tqdm"} & set(loaded)

@@ -129,7 +129,9 @@ def _writes(call: ast.Call) -> bool:
     if name == "open" and ast.unparse(call.func) != "os.open":
         modes = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
         return any(isinstance(mode, str) and set(mode) & set("wax+") for mode in modes)
-    return name in WRITING_CALLS or ast.unparse(call.func) == "sqlite3.connect"
+    return name in WRITING_CALLS or (
+        ast.unparse(call.func) == "sqlite3.connect" and "?mode=ro" not in ast.unparse(call)
+    )
 
 
 def test_the_store_is_made_for_its_owner_only(tmp_path: Path) -> None:

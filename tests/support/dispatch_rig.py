@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -24,11 +24,13 @@ from llamaswap.config.model import (
 )
 from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import Refusal
-from llamaswap.leases import Abandoned, Lease, Queued
+from llamaswap.leases import Abandoned, Bounded, BoxState, Lease, Queued, SwapReason
 from llamaswap.processes.fleet import Changed, Fleet, Moved
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.server import ModelServer
+from llamaswap.prospects import Prospects
+from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.registry import make_scheduler
 from llamaswap.scheduling.vocabulary import Band, Verdict
 from support.processes_fakes import FakeChild, FakeChildren, FakeProber, a_model
@@ -42,6 +44,10 @@ class Tally:
     abandoned_in: list[Band] = field(default_factory=list)
     began: list[str] = field(default_factory=list)
     ended: list[tuple[str, float]] = field(default_factory=list)
+    swaps: list[tuple[str, SwapReason]] = field(default_factory=list)
+    bounds: list[tuple[Band, Bounded]] = field(default_factory=list)
+    missed: list[tuple[Band, float]] = field(default_factory=list)
+    box_states: list[BoxState] = field(default_factory=list)
     when_loaded: Callable[[], None] = lambda: None  # called between a readiness and the lease
 
     def dispatched(self, verdict: Verdict) -> None:
@@ -61,6 +67,22 @@ class Tally:
         self.ended.append((model, seconds))
         self.when_loaded()
 
+    def swap(self, model: str, reason: SwapReason) -> None:
+        """Noted."""
+        self.swaps.append((model, reason))
+
+    def bounded(self, band: Band, reason: Bounded) -> None:
+        """Noted."""
+        self.bounds.append((band, reason))
+
+    def eta_missed(self, band: Band, seconds: float) -> None:
+        """Noted."""
+        self.missed.append((band, seconds))
+
+    def box(self, state: BoxState) -> None:
+        """Noted."""
+        self.box_states.append(state)
+
 
 class Caller:
     """Somebody who asks for a lease, keeps it until told otherwise, and remembers what happened."""
@@ -74,6 +96,8 @@ class Caller:
         looks_only: bool = False,
         then: Callable[[Caller], None] | None = None,
         queued: Queued | None = None,
+        max_wait: float | None = None,
+        reason: SwapReason = "request",
     ) -> None:
         self.model = model
         self.priority = priority
@@ -87,6 +111,8 @@ class Caller:
         self._then = then  # called when it is answered: with a lease or with a refusal
         self._looks_only = looks_only
         self._queued = queued
+        self._max_wait = max_wait
+        self._reason: SwapReason = reason
         self._job: Deferred[None] = Deferred()
         self._task = Deferred.fromCoroutine(self._call())
         self._task.addBoth(self._ended)
@@ -132,6 +158,8 @@ class Caller:
             looks_only=self._looks_only,
             told=lambda verdict, _now: self.verdicts.append(verdict),
             queued=self._queued,
+            max_wait=self._max_wait,
+            reason=self._reason,
         ) as lease:
             self.lease = lease
             self._rig.leased.append(self)
@@ -177,9 +205,34 @@ class DispatchRig:
         self.fleet.configure(self.config.models)
         self.reached: list[str] = []  # the limits for which somebody was turned away
         self._ceiling = Ceiling("waiting", self.clock, self.reached.append)
+        self.estimates = Estimates()
         self.dispatcher = Dispatcher(
-            make_scheduler(self.config), self.fleet, self.clock, self.tally, self._ceiling
+            make_scheduler(self.config, self.estimates),
+            self.fleet,
+            self.clock,
+            self.tally,
+            self._ceiling,
+            self.estimates,
+            self.settings,
         )
+
+    @property
+    def settings(self) -> SerialSettings | None:
+        """What the dispatcher is told of the configuration."""
+        scheduler = self.config.scheduler
+        return scheduler.serial if scheduler.use is SchedulerName.SERIAL else None
+
+    def reload(self, serial: SerialSettings | None = None) -> None:
+        """Go on under other settings, or under fifo without any."""
+        use = SchedulerName.FIFO if serial is None else SchedulerName.SERIAL
+        scheduler = SchedulerConfig(use=use, serial=serial or SerialSettings())
+        self.config = replace(self.config, scheduler=scheduler)
+        self.dispatcher.reconfigure(make_scheduler(self.config, self.estimates), self.settings)
+
+    def prospects(self) -> Prospects:
+        """What is to be expected of the queue now."""
+        queueing = self.dispatcher.queueing
+        return queueing.prospects()
 
     def allow_waiting(self, most: int) -> None:
         """From now on so many may wait."""

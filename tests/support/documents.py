@@ -21,7 +21,9 @@ DOCUMENTS = (
     "docs/stub.md",
     "docs/performance.md",
     "docs/reliability.md",
+    "docs/queue.md",
     "docs/tuning.md",
+    "docs/waiting-clients.md",
     "etc/traces/README.md",
 )
 

@@ -55,6 +55,8 @@ PAGES = [
     ("/api/version", Endpoint.VERSION),
     ("/api/metrics/activity", Endpoint.ACTIVITY),
     ("/api/metrics/stats", Endpoint.STATS),
+    ("/api/queue", Endpoint.QUEUE),
+    ("/api/queue/17", Endpoint.TICKET),
 ]
 
 
@@ -117,6 +119,19 @@ def test_a_single_model_is_unloaded_by_the_rest_of_the_path() -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "endpoint"),
+    [
+        ("PATCH", "/api/queue/17", Endpoint.MOVE_TICKET),
+        ("DELETE", "/api/queue/17", Endpoint.CANCEL_TICKET),
+        ("POST", "/api/scheduler/pause", Endpoint.PAUSE),
+        ("POST", "/api/scheduler/resume", Endpoint.RESUME),
+    ],
+)
+def test_the_queue_has_its_buttons(method: str, path: str, endpoint: Endpoint) -> None:
+    assert match(method, path).route.endpoint is endpoint
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/does-not-exist",
@@ -155,6 +170,9 @@ def test_any_other_path_is_not_found(method: str, path: str) -> None:
         ("GET", "/api/models/unload/m1", b"POST"),
         ("POST", "/", b"GET, HEAD"),
         ("get", "/health", b"GET, HEAD"),
+        ("POST", "/api/queue", b"GET, HEAD"),
+        ("PUT", "/api/queue/17", b"DELETE, GET, HEAD, PATCH"),
+        ("GET", "/api/scheduler/pause", b"POST"),
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allow: bytes) -> None:

@@ -1,0 +1,178 @@
+"""Make models ready and stop them, and see which of them are there.
+
+Knows the servers, the loads that are under way and the doubts about servers
+whose connection broke.  Which model is loaded when, and for whom, is decided
+elsewhere; how a load ended is reported to whoever asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from llamaswap.chores import Chores
+from llamaswap.doubts import Doubts
+from llamaswap.errors import LoadRefused
+from llamaswap.leases import Lease, SwapReason
+from llamaswap.processes.fleet import Fleet
+from llamaswap.processes.lifecycle import State
+from llamaswap.processes.server import LoadFailed, ServerGone
+from llamaswap.scheduling.vocabulary import Facts
+
+_READY: Final = State.READY  # looking a member up in its class takes as long as a call
+
+
+class Reports(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to tell of loads."""
+
+    began: Callable[[str, SwapReason], None]
+    """With the model, before anything is stopped for it."""
+    ended: Callable[[str, float], None]
+    """With the model, which is ready now, and the seconds that it took, evictions included."""
+    failed: Callable[[str, str, Sequence[str]], None]
+    """With the model, why (one line), and its last lines of output."""
+    revived: Callable[[Lease, float], None]
+    """With the lease whose server had died and is ready again, and the seconds that it took."""
+    held: Callable[[str], bool]
+    """Whether some ticket holds a lease of this model now."""
+
+
+class Loads:
+    """The loads under way, and what runs.
+
+    Args:
+        fleet: the server of every local model, by id.
+        clock: measures loads.
+    """
+
+    _log = Logger()
+
+    def __init__(self, fleet: Fleet, clock: IReactorTime, reports: Reports) -> None:
+        self._fleet = fleet
+        self._clock = clock
+        self._reports = reports
+        self._chores = Chores()
+        self._doubts = Doubts(clock)
+        self.under_way: dict[str, Deferred[None]] = {}
+        self._looked = (-1, -1)  # what the fleet and the doubts were like when these two were found out
+        self._running: frozenset[str] = frozenset()
+        self.ready: frozenset[str] = frozenset()  # as of the latest `facts`
+
+    def facts(self) -> Facts:
+        """Look at the world; the servers one by one only if something about them has changed."""
+        looked = (self._fleet.version, self._doubts.version)
+        if looked != self._looked:
+            self._looked = looked
+            there = [
+                (model, server)
+                for model, server in self._fleet.items()
+                if server.state not in (State.STOPPED, State.SHUTDOWN)
+            ]
+            self._running = frozenset(model for model, _ in there)
+            self.ready = frozenset(
+                model for model, server in there if server.lasting and model not in self._doubts
+            )
+        return Facts(now=self._clock.seconds(), running=self._running, ready=self.ready)
+
+    def begin(self, model: str, evict: frozenset[str], reason: SwapReason) -> None:
+        """Stop what is in the way, then make the model ready; `Reports` say how it went."""
+        self._tell_of(model, evict, reason)
+        load = self._chores.start(f"load {model}", self._make_ready(model, evict))
+        if not load.called:
+            self.under_way[model] = load
+
+    def stop(self, model: str, grace: float | None) -> Deferred[None]:
+        """Stop a model; a load of it that is under way ends without a report."""
+        load = self.under_way.pop(model, None)
+        if load is not None:
+            load.cancel()
+        return self._fleet[model].stop(grace)
+
+    def drop(self, kept: Collection[str]) -> None:
+        """Forget the loads of all models but these."""
+        for model in self.under_way.keys() - kept:
+            self.under_way.pop(model).cancel()
+
+    def abandon(self) -> None:
+        """Forget every load and every doubt: the daemon ends."""
+        self._chores.cancel_all()
+        self._doubts.clear()
+
+    def doubt(self, model: str) -> None:
+        """A connection to this model's server broke: nobody else gets it before we know whether it ended."""
+        server = self._fleet.get(model)
+        if server is not None and server.state is _READY:
+            self._doubts.begin(model)
+
+    def server_changed(self, model: str) -> None:
+        """This model's server has come into another state."""
+        self._doubts.end(model)
+
+    async def revive(self, lease: Lease) -> bool:
+        """Find out, after a connection to a leased server was refused, whether another one is worth trying.
+
+        It may have died a moment ago, before anybody could know; then it is started
+        again, as part of the job that holds the lease: whatever may run beside it did.
+        One that somebody has stopped stays stopped.
+
+        Raises:
+            LoadRefused: it could not be started.
+        """
+        server = lease.server
+        model = server.model.id
+        self.doubt(model)
+        await self._doubts.over(model)
+        if server.state is _READY:
+            return True
+        if lease.verdict is None or server.crashes == lease.crashes or self._fleet.get(model) is not server:
+            return False
+        began = self._clock.seconds()
+        self._tell_of(model, frozenset(), "revive")
+        try:
+            await server.ensure_ready()
+        except LoadFailed as failed:
+            raise LoadRefused(failed.why, failed.output) from failed
+        self._reports.revived(lease, self._clock.seconds() - began)
+        return True
+
+    def _tell_of(self, model: str, evict: frozenset[str], reason: SwapReason) -> None:
+        self._reports.began(model, reason)
+        self._log.info(
+            "dispatch.load_began model={model} evict={evict}", model=model, evict=",".join(sorted(evict))
+        )
+
+    async def _make_ready(self, model: str, evict: frozenset[str]) -> None:
+        """Stop what is in the way, make the model ready, and report how it went."""
+        began = self._clock.seconds()
+        try:
+            # A model that others wait for gets the time a load gets, as in llama-swap.
+            await all_stopped([self.stop(m, self._fleet[m].model.health_check_timeout) for m in evict])
+            await self._doubts.over(model)
+            server = self._fleet[model]
+            if server.outdated and not self._reports.held(model):
+                await server.stop()  # whoever only looks must not keep it from its next job
+            await server.ensure_ready()
+        except LoadFailed as failed:
+            self.under_way.pop(model, None)
+            self._log.error("dispatch.load_failed model={model} why={why}", model=model, why=failed.why)
+            self._reports.failed(model, failed.why, failed.output)
+        else:
+            self.under_way.pop(model, None)
+            self._reports.ended(model, self._clock.seconds() - began)
+
+
+async def all_stopped(stops: Iterable[Deferred[None]]) -> None:
+    """Wait for stops that are under way.
+
+    One by one, because cancelling a `DeferredList` lets it succeed: a load that
+    was ended while it made room would go on and start its child.
+    """
+    for stop in stops:
+        with suppress(ServerGone):  # shut down for good: nothing of it is left
+            await stop

@@ -1,0 +1,101 @@
+"""What the box does, measured: how long jobs and loads take, and how wrong the forecasts were.
+
+Knows moments and numbers of tickets.  What is made of the measurements is the
+business of `scheduling.estimates` and of whoever counts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from twisted.internet.interfaces import IReactorTime
+
+from llamaswap.leases import BoxState, DispatchObserver
+from llamaswap.scheduling.estimates import Estimates
+from llamaswap.scheduling.forecast import Eta
+from llamaswap.scheduling.vocabulary import Ticket, Verdict
+
+SAMPLED_EVERY: Final = 1.0
+"""Seconds between two tickets whose wait is forecast only to see how good forecasts are, at least."""
+
+
+class Measures:
+    """Measures jobs from their lease to their end, and loads.
+
+    Args:
+        estimates: learn from it.
+
+    Attributes:
+        learns: whether they do: nobody asks them under `fifo`.
+        serving: by ticket number the model, clock seconds of the lease, and why it was dispatched.
+    """
+
+    def __init__(self, clock: IReactorTime, observer: DispatchObserver, estimates: Estimates) -> None:
+        self._clock = clock
+        self._observer = observer
+        self._estimates = estimates
+        self.learns = False
+        self.serving: dict[int, tuple[str, float, Verdict | None]] = {}
+        self._cut: set[int] = set()  # those of them that will tell nothing about how long a job takes
+        self._box: BoxState = "idle"
+        self._sample_at = float("-inf")  # clock seconds of the next sample
+        self._expected: dict[int, float] = {}  # by ticket number: seconds of waiting, of the samples
+
+    def holds(self, model: str) -> bool:
+        """Return whether a ticket holds a lease of this model."""
+        return any(serving[0] == model for serving in self.serving.values())
+
+    def ended(self, ticket: Ticket, *, whole: bool) -> None:
+        """A lease was given back; only what was answered to its end tells how long such jobs take."""
+        number = ticket.number
+        model, since, _ = self.serving.pop(number)
+        if self._cut and number in self._cut:
+            self._cut.discard(number)
+        elif whole and self.learns:
+            self._estimates.ran(model, self._clock.seconds() - since)
+
+    def cut_short(self, number: int) -> None:
+        """The job of this lease was broken off, or failed; a number that holds no lease is none."""
+        if number in self.serving:
+            self._cut.add(number)
+
+    def loaded(self, model: str, seconds: float) -> None:
+        """A load made its model ready."""
+        self._observer.load_ended(model, seconds)
+        if self.learns:
+            self._estimates.loaded(model, seconds)
+
+    def settle(self, *, loading: bool) -> None:
+        """Tell in which state the box is now, if that is another one."""
+        state: BoxState = "run" if self.serving else "load" if loading else "idle"
+        if state != self._box:
+            self._box = state
+            self._observer.box(state)
+
+    # How good forecasts are.
+
+    def sample_due(self, now: float) -> bool:
+        """Return whether the wait of who arrives now should be forecast."""
+        return self.learns and now >= self._sample_at
+
+    def sample(self, ticket: Ticket, eta: Eta | None, now: float) -> None:
+        """Remember what was expected of a ticket that waits; None is a forecast, too, but tells nothing."""
+        self._sample_at = now + SAMPLED_EVERY
+        if eta is not None:
+            self._expected[ticket.number] = now - ticket.arrived + eta.p50
+
+    def dispatched(self, ticket: Ticket, verdict: Verdict) -> None:
+        """A ticket has left the waiting room for the box."""
+        self._observer.dispatched(verdict)
+        if self._expected:
+            expected = self._expected.pop(ticket.number, None)
+            if expected is not None:
+                self._observer.eta_missed(verdict.band, abs(verdict.waited - expected))
+
+    def forget(self, number: int) -> None:
+        """The ticket has left otherwise, or somebody moved it: its forecast was about something else."""
+        self._expected.pop(number, None)
+
+    def forget_all(self) -> None:
+        """Somebody holds the queue up, or lets it go on."""
+        self._expected.clear()

@@ -1,0 +1,132 @@
+"""How models are made ready and stopped, and who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from llamaswap.leases import Lease, SwapReason
+from llamaswap.loads import Loads, Reports
+from llamaswap.processes.fleet import Fleet
+from llamaswap.processes.lifecycle import State
+from support.dispatch_rig import DispatchRig, nothing_goes_wrong
+
+
+class Yard:
+    """The loads of a rig's fleet, without its dispatcher."""
+
+    def __init__(self, *models: str) -> None:
+        self.rig = DispatchRig(*models)
+        self.told: list[str] = []
+        self.fleet: Fleet = self.rig.fleet
+        self.clock: Clock = self.rig.clock
+        self.loads = Loads(
+            self.fleet,
+            self.clock,
+            Reports(
+                began=self._began,
+                ended=self._ended,
+                failed=self._failed,
+                revived=self._revived,
+                held=lambda _model: False,
+            ),
+        )
+
+    def _began(self, model: str, reason: SwapReason) -> None:
+        self.told.append(f"{model} began for a {reason}")
+
+    def _ended(self, model: str, seconds: float) -> None:
+        self.told.append(f"{model} is ready after {seconds:g}")
+
+    def _failed(self, model: str, why: str, output: Sequence[str]) -> None:
+        self.told.append(f"{model} failed")
+
+    def _revived(self, lease: Lease, seconds: float) -> None:
+        self.told.append(f"{lease.server.model.id} lives again after {seconds:g}")
+
+
+def test_a_load_tells_its_begin_and_its_end() -> None:
+    yard = Yard("a")
+
+    yard.loads.begin("a", frozenset(), "preload")
+    assert list(yard.loads.under_way) == ["a"]
+    yard.clock.advance(2.0)
+    yard.rig.becomes_ready("a")
+
+    assert yard.told == ["a began for a preload", "a is ready after 2"]
+    assert yard.loads.under_way == {}
+    assert yard.loads.facts().ready == {"a"}
+
+
+def test_what_is_in_the_way_is_gone_before_the_child_starts_and_counts_as_load() -> None:
+    yard = Yard("a", "b")
+    yard.loads.begin("a", frozenset(), "request")
+    yard.rig.becomes_ready("a")
+
+    yard.loads.begin("b", frozenset({"a"}), "request")
+    assert yard.rig.starts("b") == 0
+    yard.clock.advance(1.0)
+    yard.rig.goes("a")
+    yard.clock.advance(1.0)
+    yard.rig.becomes_ready("b")
+
+    assert yard.told[-1] == "b is ready after 2"
+    assert yard.loads.facts().running == {"b"}
+
+
+def test_a_child_that_dies_is_a_failure_and_one_that_was_stopped_is_not() -> None:
+    yard = Yard("a", "b")
+    yard.loads.begin("a", frozenset(), "request")
+    yard.rig.child("a").exits(1)
+    assert yard.told[-1] == "a failed"
+
+    yard.loads.begin("b", frozenset(), "request")
+    with nothing_goes_wrong():
+        yard.loads.stop("b", None)
+        yard.rig.goes("b")
+
+    assert yard.told[-1] == "b began for a request"
+    assert yard.loads.under_way == {}
+
+
+def test_loads_of_models_that_are_not_kept_are_forgotten() -> None:
+    yard = Yard("a", "b")
+    yard.loads.begin("a", frozenset(), "request")
+    yard.loads.begin("b", frozenset(), "request")
+
+    yard.loads.drop({"b"})
+
+    assert list(yard.loads.under_way) == ["b"]
+
+
+def test_a_model_in_doubt_is_not_ready_until_the_doubt_is_over() -> None:
+    yard = Yard("a")
+    yard.loads.begin("a", frozenset(), "request")
+    yard.rig.becomes_ready("a")
+
+    yard.loads.doubt("a")
+    assert yard.loads.facts().ready == frozenset()
+    assert yard.loads.facts().running == {"a"}
+    yard.clock.advance(1.0)
+
+    assert yard.loads.facts().ready == {"a"}
+
+
+def test_a_server_that_died_under_its_lease_is_started_again_for_that_reason() -> None:
+    rig = DispatchRig("a")
+    rig.warm("a")
+    caller = rig.call("a")
+    assert caller.lease is not None
+    rig.child("a").is_killed()
+
+    revived = Deferred.fromCoroutine(rig.dispatcher.revive(caller.lease))
+    rig.clock.advance(1.0)
+    rig.becomes_ready("a")
+
+    assert revived.result is True
+    assert rig.tally.swaps == [("a", "request"), ("a", "revive")]
+    assert rig.state("a") is State.READY
+    caller.finish()
+    assert rig.estimates.run("a") is not None  # of the first job, which warmed it; not of this one
