@@ -22,11 +22,6 @@ from llamaswap.config.model import Config, ModelConfig, SerialSettings, Timeouts
 from llamaswap.listening import endpoints_of
 from llamaswap.scheduling.vocabulary import Band, BandView, QueueView, band_of
 from llamaswap.telemetry import messages
-from llamaswap.telemetry.gpu import GpuSample
-from llamaswap.telemetry.host import HostSample, Traffic
-from llamaswap.telemetry.metrics import Metrics
-from llamaswap.telemetry.resources import Resources
-from llamaswap.telemetry.sampler import Sample
 from llamaswap.tools.commands import COMMANDS, _parse, run
 from llamaswap.web.accesslog import LINE
 from llamaswap.web.routes import Match, find_route
@@ -42,6 +37,7 @@ from support.documents import (
     section,
     tables,
 )
+from support.telemetry_names import exported_metrics
 
 PRIORITY = "docs/request-priority.md"
 
@@ -227,32 +223,13 @@ def test_a_link_leads_somewhere(document: str) -> None:
 
 def test_the_metrics_in_the_documents_are_those_of_the_code() -> None:
     exported = exported_metrics()
-    listed = [row["metric"] for table in tables(section("docs/operations.md", "Metrics")) for row in table]
+    listed = [row["metric"] for table in tables(read("docs/metrics.md")) for row in table if "metric" in row]
 
     assert sorted(listed) == sorted(exported)
     for document in DOCUMENTS:
         for name in re.findall(r"\bllamaswap_[a-z_]+", read(document)):
             if name != "llamaswap_plugin":
                 assert re.sub(r"_(bucket|sum|count)$", "", name) in exported, f"{name} in {document}"
-
-
-def exported_metrics() -> set[str]:
-    """The names of all families, with everything to show that a machine can have."""
-    traffic = (Traffic(name="eth0", received_bytes=1, sent_bytes=1),)
-    gpu = GpuSample(id=0, name="", uuid="")
-    host = HostSample(
-        cpu_percent=(0.0,),
-        memory_total_mib=1,
-        memory_used_mib=1,
-        memory_free_mib=0,
-        swap_total_mib=0,
-        swap_used_mib=0,
-        load=(0.0, 0.0, 0.0),
-        traffic=traffic,
-    )
-    counted = Metrics(lambda: EMPTY, dict[str, str], ())
-    counted.watch(Resources(lambda: Sample(at_us=0, host=host, gpus=(gpu,))))
-    return set(re.findall(r"^# TYPE (\S+) ", counted.render().decode(), re.MULTILINE))
 
 
 def test_the_aliases_and_bands_in_the_documents_are_those_of_the_code() -> None:

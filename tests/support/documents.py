@@ -21,6 +21,7 @@ DOCUMENTS = (
     "docs/stub.md",
     "docs/performance.md",
     "docs/reliability.md",
+    "docs/metrics.md",
     "docs/queue.md",
     "docs/tuning.md",
     "docs/waiting-clients.md",
