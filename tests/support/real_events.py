@@ -55,6 +55,7 @@ class EventSource:
     ) -> None:
         self.events: list[Event] = []
         self.ended = threading.Event()
+        self.why = ""  # it ended; '' = as it should
         self._connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         self._connection.request("GET", path, headers=dict(headers or {}))
         self.response: HTTPResponse = self._connection.getresponse()
@@ -73,8 +74,8 @@ class EventSource:
                 told = json.loads(text)
                 assert name == "message"
                 self.events.append(Event(told["type"], json.loads(told["data"]), time.monotonic()))
-        except (OSError, ValueError, AttributeError, IncompleteRead):
-            pass  # closed by the other end, or by us under our own feet
+        except (OSError, ValueError, AttributeError, IncompleteRead) as error:
+            self.why = repr(error)  # closed by the other end, or by us under our own feet
         self.ended.set()
 
     def of(self, kind: str) -> list[Any]:
