@@ -255,7 +255,10 @@ PLAYED: Mapping[str, tuple[str, str]] = {
     "EC-70": ("calls/test_resolution.py", "test_a_disabled_pin_is_no_model"),
     "EC-71": ("calls/test_resolution.py", "test_a_path_begins_with_the_longest_name"),
     "EC-73": ("calls/test_peek.py", "test_streaming_is_switched_on_by_a_truth"),
-    "EC-74": ("web/test_loading.py", "test_a_load_that_fails_is_told_as_an_event_and_ends_the_answer"),
+    "EC-74": (
+        "web/test_inference_loading.py",
+        "test_a_failed_load_is_told_as_data_and_the_row_says_what_it_was",
+    ),
 }
 """What happens while something runs, by the test that plays it."""
 
