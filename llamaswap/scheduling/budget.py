@@ -34,8 +34,8 @@ class SwapBudget:
 
     @property
     def left(self) -> float:
-        """Seconds of estimated work that still fit."""
-        return self._left_us / MICROSECONDS
+        """Seconds of estimated work that still fit, never negative."""
+        return max(0, self._left_us) / MICROSECONDS
 
     @property
     def spent(self) -> float:
@@ -62,5 +62,5 @@ class SwapBudget:
         return costs
 
     def spend(self, cost: int) -> None:
-        """Take off what `affordable` named, in microseconds."""
+        """Take off microseconds that `affordable` named, or that another budget had spent."""
         self._left_us -= cost

@@ -139,7 +139,7 @@ def eta_of(
         _pass(line, pick, turn)
         if turn + 1 == WALKED:
             break
-    line.pass_over_many(_ahead(ticket, room, formula, procession), WALKED)
+    line.pass_over_many(_ahead(ticket, room, formula, procession), WALKED - DRAWN)
     return _eta(line.free())
 
 

@@ -39,9 +39,9 @@ _Shuffle = Callable[[Times], tuple[float, ...]]
 @lru_cache(_REMEMBERED)
 def _order(seed: int) -> _Shuffle:
     """Return what puts 64 values into one of the shuffled orders."""
-    places = list(range(FUTURES))
-    random.Random(seed).shuffle(places)  # noqa: S311 - a table, and no secret
-    return cast("_Shuffle", itemgetter(*places))
+    draw = random.Random(seed).random  # noqa: S311 - a table, and no secret
+    keys = [draw() for _ in range(FUTURES)]  # sorted by these: a third of the time that `shuffle` takes
+    return cast("_Shuffle", itemgetter(*sorted(range(FUTURES), key=keys.__getitem__)))
 
 
 def dealt(shares: Times, turn: int) -> Times:
@@ -101,11 +101,11 @@ class Slots:
                 heap.append(begin + seconds)
                 heap.sort()
             return earliest
-        begun = tuple(map(max, earliest, (heap[0] for heap in self._heaps)))
+        begun = latest(earliest, tuple(map(itemgetter(0), self._heaps)))
         for heap, begin, seconds in zip(self._heaps, begun, run, strict=True):
             heapreplace(heap, begin + seconds)
         return begun
 
     def all_ended(self) -> Times:
         """Return when the last of the jobs ends."""
-        return tuple(max(heap) for heap in self._heaps)
+        return tuple(map(max, self._heaps))

@@ -6,7 +6,8 @@ Questions only.  Nothing here moves a ticket; who goes next is decided in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from llamaswap.config.model import SerialSettings
 from llamaswap.scheduling import explaining, forecast
@@ -25,6 +26,7 @@ from llamaswap.scheduling.vocabulary import (
     band_of,
     waiting_metadata,
 )
+from llamaswap.scheduling.waiting import WaitingRoom
 
 
 class SerialOutlook:
@@ -81,7 +83,7 @@ class SerialOutlook:
         It is the place by score, those of paused bands after all others; a swap budget may
         let some go before their turn.
         """
-        return self._lobby.position(ticket.number, self._resident_of(self._lobby.models(), facts))
+        return self._lobby.position(ticket.number, self._resident_of(self._lobby, facts))
 
     def band(self, ticket: Ticket) -> Band:
         """Return the band of the caller's priority."""
@@ -153,7 +155,7 @@ class SerialOutlook:
             room,
             formula=self._formula,
             facts=facts,
-            resident=self._resident_of(room.models(), facts),
+            resident=self._resident_of(room, facts),
             most=most,
             offset=self._largest_offset,
             swap_budget=self._budget.left if self._budget else 0.0,
@@ -161,15 +163,16 @@ class SerialOutlook:
 
     def _resident_models(self, facts: Facts) -> frozenset[str]:
         """Return the models somebody waits for, unpaused, that are resident."""
-        return self._resident_of(self._waiting.models(), facts)
+        return self._resident_of(self._waiting, facts)
 
-    def _resident_of(self, models: Iterable[str], facts: Facts) -> frozenset[str]:
-        return frozenset(model for model in models if self.resident(model, facts))
+    def _resident_of(self, who: Lobby | WaitingRoom, facts: Facts) -> frozenset[str]:
+        """Return the models they wait for that are resident; few models are ready, many are waited for."""
+        return frozenset(model for model in facts.ready if who.count(model) and self.resident(model, facts))
 
     def _plan_paused(self, facts: Facts, skip: int) -> Iterator[Planned]:
         room = self._lobby.closed
-        resident = self._resident_of(room.models(), facts)
-        for ticket in room.in_order(resident)[skip:]:
+        resident = self._resident_of(room, facts)
+        for ticket in islice(room.in_order(resident), skip, None):
             swap = ticket.model not in resident
             load = self._estimates.load(ticket.model) if swap else None
             yield Planned(ticket=ticket, swap=swap, eta=None, load=load)

@@ -47,10 +47,6 @@ class Lobby:
         """Return the waiting ticket of this number, if there is one: who it is, whatever priority it had."""
         return self.open.ticket(number) or self.closed.ticket(number)
 
-    def models(self) -> frozenset[str]:
-        """Return the models that somebody waits for."""
-        return frozenset((*self.open.models(), *self.closed.models()))
-
     def of(self, model: str) -> tuple[Ticket, ...]:
         """Return the tickets that wait for one model, paused ones last."""
         return (*self.open.of(model), *self.closed.of(model))

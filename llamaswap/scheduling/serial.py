@@ -20,6 +20,7 @@ from llamaswap.scheduling.choosing import Choice, before_swap, best, verdict_of
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.limits import ConcurrencyLimits
 from llamaswap.scheduling.outlook import SerialOutlook
+from llamaswap.scheduling.score import microseconds
 from llamaswap.scheduling.vocabulary import (
     NO_TERM,
     Band,
@@ -171,11 +172,14 @@ class SerialScheduler(SerialOutlook):
             served=tuple(job for number, job in self._jobs.items() if number not in self._loading),
             unclaimed=frozenset() if self._unclaimed is None else frozenset({self._unclaimed}),
             paused=self._lobby.paused,
+            budget_spent=self._budget.spent if self._budget else 0.0,
         )
 
     def take_over(self, handover: Handover, facts: Facts) -> Sequence[Decision]:
         """Go on with one job at a time, once those that another scheduler let run side by side have ended."""
         self._lobby.pause(handover.paused)
+        if self._budget is not None:  # a reload is no load
+            self._budget.spend(microseconds(handover.budget_spent))
         decisions: list[Decision] = []
         strays = handover.unclaimed & self._models.keys()
         if len(strays) == 1 and not handover.served and not handover.loading:

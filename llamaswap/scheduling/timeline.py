@@ -56,7 +56,8 @@ class Timeline:
 
     def dispatch(self, pick: Pick) -> Times | None:
         """Let a ticket have the box; return when it gets it, None if nobody can say."""
-        if self._slots is not None and pick.model == self._model and not pick.swap and not pick.budget:
+        together = pick.model == self._model and not pick.swap and not pick.budget
+        if self._slots is not None and together and not self._later.some:
             return self._beside(self._slots, pick.model)
         begun = self.free()
         ready = self._spent(begun, self._loads[pick.model]) if pick.start else begun
@@ -70,12 +71,12 @@ class Timeline:
             self._swaps.add(self._loads[pick.model])
         self._later.add(self._runs[pick.model], beside=self._width.get(pick.model, 1))
 
-    def pass_over_many(self, counts: Mapping[str, int], walked: int) -> None:
-        """Pass over so many more of each model, with loads as frequent as among the `walked` before."""
+    def pass_over_many(self, counts: Mapping[str, int], passed: int) -> None:
+        """Pass over so many more of each model, with loads as frequent as among the `passed` before."""
         for model, many in counts.items():
             if many:
                 self._later.add(self._runs[model], many, beside=self._width.get(model, 1))
-        self._later.add_sum(self._swaps, sum(counts.values()) / walked)
+        self._later.add_sum(self._swaps, sum(counts.values()) / passed)
 
     def free(self) -> Times | None:
         """Return when all that was dispatched or passed over has ended; None if nobody can say."""
@@ -116,9 +117,8 @@ class Timeline:
     def _beside(self, slots: Slots, model: str) -> Times:
         """Let one more go beside its like."""
         run = self._spent(NOW, self._runs[model])
-        self._earliest = slots.take(self._earliest, NOW if run is None else run)
-        if run is None:
-            self._free = self._slots = None
+        assert run is not None  # there are slots only where all ends are known
+        self._earliest = slots.take(self._earliest, run)
         return self._earliest
 
     def _spent(self, times: Times | None, taken: Distribution | None) -> Times | None:

@@ -193,6 +193,7 @@ class Handover:
     served: tuple[Ticket, ...] = ()  # dispatched, and talking to their upstream
     unclaimed: frozenset[str] = frozenset()  # models that load although nobody waits for it any more
     paused: frozenset[Band] = NO_BAND
+    budget_spent: float = 0.0  # seconds of the swap budget since the last load
 
 
 MakeRoom = Callable[[str, frozenset[str]], frozenset[str]]

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, merge
+from itertools import repeat
 
 from llamaswap.scheduling.score import Formula
 from llamaswap.scheduling.vocabulary import Band, BandView, Ticket, band_of
 
 _Heap = list[tuple[int, int]]  # (minus the rank, arrival number): the smallest goes first
+_Lane = Sequence[tuple[int, int]]  # the same, sorted
 
 
 class _ModelQueue:
@@ -67,10 +69,6 @@ class _ModelQueue:
             self._order_by_priority = self._sorted(self.by_priority)
         return self._order_by_priority
 
-    def before(self, rank: int, number: int) -> int:
-        """Return how many live tickets have a better rank by the full formula, or came first of equals."""
-        return bisect_left(self.order(), (-rank, number))
-
     def head(self, heap: _Heap) -> tuple[int, int]:
         """Return (rank, minus the number) of the first live ticket; the greatest across models wins."""
         while heap[0][1] not in self.live:
@@ -79,6 +77,8 @@ class _ModelQueue:
         return -rank, -number
 
     def _sorted(self, heap: _Heap) -> _Heap:
+        if len(heap) == len(self.live):  # nobody has left
+            return sorted(heap)
         return sorted(item for item in heap if item[1] in self.live)
 
 
@@ -94,6 +94,8 @@ class WaitingRoom:
         self._queues: dict[str, _ModelQueue] = {}
         self._bands: dict[Band, dict[int, Ticket]] = {band: {} for band in Band}
         self._size = 0
+        self._lanes: dict[str, _Heap] | None = None  # once somebody asked; good for the models there are now
+        self._split: tuple[frozenset[str], list[_Lane], list[_Lane]] | None = None  # likewise, see `_sides`
 
     def __len__(self) -> int:
         return self._size
@@ -111,6 +113,7 @@ class WaitingRoom:
         queue = self._queues.get(ticket.model)
         if queue is None:
             queue = self._queues[ticket.model] = _ModelQueue()
+            self._lanes = self._split = None
         queue.add(ticket, self.formula.key(ticket))
         self._bands[band_of(ticket.priority)][ticket.number] = ticket
 
@@ -143,10 +146,7 @@ class WaitingRoom:
         queue.remove(ticket, self.formula)
         if not queue.live:
             del self._queues[ticket.model]
-
-    def models(self) -> tuple[str, ...]:
-        """Return the models that somebody waits for."""
-        return tuple(self._queues)
+            self._lanes = self._split = None
 
     def of(self, model: str) -> tuple[Ticket, ...]:
         """Return the tickets that wait for one model, in arrival order."""
@@ -167,7 +167,9 @@ class WaitingRoom:
 
         The sequences are the room's own: they are not to be changed, and change with it.
         """
-        return {model: queue.order() for model, queue in self._queues.items()}
+        if self._lanes is None:
+            self._lanes = {model: queue.order() for model, queue in self._queues.items()}
+        return self._lanes
 
     def lanes_by_priority(self) -> Mapping[str, Sequence[tuple[int, int]]]:
         """`lanes` as they would be without aging: (minus the priority, number)."""
@@ -192,27 +194,40 @@ class WaitingRoom:
         return self._first(self._queues, lambda queue: queue.by_priority, resident, self.formula.bonus)
 
     def position(self, ticket: Ticket, resident: frozenset[str]) -> int:
-        """Return 1 + how many waiting tickets the full formula puts before this one; O(models * log n)."""
+        """Return 1 + how many waiting tickets the full formula puts before this one; O(models * log n).
+
+        Asked for each of a hundred tickets that somebody looks at.
+        """
         bonus = self.formula.affinity_key()
-        own = self.formula.key(ticket) + (bonus if ticket.model in resident else 0)
-        return 1 + sum(
-            queue.before(own - bonus if model in resident else own, ticket.number)
-            for model, queue in self._queues.items()
+        rank = -self.formula.key(ticket) - (bonus if ticket.model in resident else 0)
+        far, near = self._sides(resident)
+        ahead = sum(map(bisect_left, far, repeat((rank, ticket.number))))
+        return 1 + ahead + sum(map(bisect_left, near, repeat((rank + bonus, ticket.number))))
+
+    def in_order(self, resident: frozenset[str]) -> Iterator[Ticket]:
+        """Yield all who wait, first whom the full formula puts first; O(log models) for each.
+
+        To be used up before anybody comes or goes.
+        """
+        bonus = self.formula.affinity_key()
+        shifted = (
+            _shifted(queue, bonus if model in resident else 0) for model, queue in self._queues.items()
         )
-
-    def in_order(self, resident: frozenset[str]) -> list[Ticket]:
-        """Return all who wait, first whom the full formula puts first; O(n log n)."""
-        bonus = self.formula.affinity_key()
-
-        def rank(ticket: Ticket) -> tuple[int, int]:
-            key = self.formula.key(ticket)
-            return (-key - bonus if ticket.model in resident else -key), ticket.number
-
-        return sorted(self, key=rank)
+        for _, number, queue in merge(*shifted):
+            yield queue.live[number]
 
     def band_view(self, now: float) -> dict[Band, BandView]:
         """Return depth and oldest wait of each band; arrival order is the order of the dicts."""
         return {band: _look(tickets, now) for band, tickets in self._bands.items()}
+
+    def _sides(self, resident: frozenset[str]) -> tuple[list[_Lane], list[_Lane]]:
+        """Return the lanes of the models that are not resident, and those of the resident ones."""
+        split = self._split
+        if split is None or split[0] != resident:
+            lanes = self.lanes()
+            far = [lane for model, lane in lanes.items() if model not in resident]
+            split = self._split = resident, far, [lanes[model] for model in resident & lanes.keys()]
+        return split[1], split[2]
 
     def _first(
         self,
@@ -231,6 +246,11 @@ class WaitingRoom:
         if best is None or best_queue is None:
             raise LookupError("nobody waits")
         return best_queue.live[-best[1]]
+
+
+def _shifted(queue: _ModelQueue, bonus: int) -> Iterator[tuple[int, int, _ModelQueue]]:
+    """Yield (minus the rank, number, queue) of one model's tickets; no two have the same number."""
+    return ((rank - bonus, number, queue) for rank, number in queue.order())
 
 
 def _look(tickets: dict[int, Ticket], now: float) -> BandView:

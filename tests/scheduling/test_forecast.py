@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from timeit import repeat
 from typing import Any
@@ -18,6 +18,7 @@ from llamaswap.scheduling.forecast import Eta, Job, Planned
 from llamaswap.scheduling.score import Formula
 from llamaswap.scheduling.vocabulary import Facts, Term, Ticket
 from support.scheduling_queues import (
+    LOAD,
     PRIORITIES,
     RUNS,
     SETTINGS,
@@ -88,6 +89,7 @@ def test_a_running_job_that_was_never_measured_leaves_all_times_unknown() -> Non
     assert [planned.eta for planned, _ in plan] == [None]
 
 
+NARROW: Mapping[str, int] = {}  # no model takes more than one job
 FACTS = Facts(now=100.0, running=frozenset("A"), ready=frozenset("A"))
 
 
@@ -99,9 +101,17 @@ def alone(model: str, running: frozenset[str]) -> frozenset[str]:
 class Noisy:
     """Models whose runs and loads vary, a queue for them, and what may come of it."""
 
-    def __init__(self, seed: int, run: Callable[[random.Random], float], *, waiting: int = 40) -> None:
+    def __init__(
+        self,
+        seed: int,
+        run: Callable[[random.Random], float],
+        *,
+        waiting: int = 40,
+        width: Mapping[str, int] = NARROW,
+    ) -> None:
         self.rng = random.Random(seed)
         self.run = run
+        self.width = width
         self.estimates = Estimates()
         for model in MODELS:
             runs = [run(self.rng) for _ in range(300)]
@@ -127,7 +137,7 @@ class Noisy:
                 facts=FACTS,
                 make_room=alone,
                 estimates=self.estimates,
-                width={},
+                width=self.width,
                 swap_budget=0.0,
                 skip=skip,
             )
@@ -142,7 +152,7 @@ class Noisy:
             facts=FACTS,
             make_room=alone,
             estimates=self.estimates,
-            width={},
+            width=self.width,
             swap_budget=0.0,
         )
 
@@ -194,6 +204,41 @@ def test_one_ticket_s_time_is_that_of_the_plan_and_nearly_so_far_behind() -> Non
         assert quick is not None
         assert quick.p50 == pytest.approx(exact.p50, rel=0.1)
         assert exact.p50 <= quick.p90
+
+
+@pytest.mark.parametrize("width", [{}, dict.fromkeys(MODELS, 4)], ids=["one by one", "side by side"])
+def test_a_time_found_by_passing_over_others_is_that_of_the_plan(width: Mapping[str, int]) -> None:
+    noisy = Noisy(7, skewed, waiting=1500, width=width)
+    plan = noisy.plan()
+
+    for place in (101, 300, 700, 1499):
+        exact, eta, (first, *_) = plan[place].eta, noisy.eta(plan[place].ticket), noisy.plan(skip=place)
+        assert exact is not None
+        assert eta is not None
+        assert first.eta is not None
+        assert eta.p50 == pytest.approx(exact.p50, rel=0.1)
+        assert first.eta.p50 == pytest.approx(exact.p50, rel=0.1)
+
+
+def test_loads_are_counted_far_behind_as_often_as_before() -> None:
+    formula = Formula(60_000_000, 0)
+    tickets = tickets_from([("AB"[number % 2], 0, float(number)) for number in range(3000)])
+    room = room_of(tickets, formula)
+
+    eta = forecast.eta_of(
+        tickets[-1],
+        room,
+        formula=formula,
+        jobs=(),
+        facts=FACTS,
+        make_room=alone,
+        estimates=steady_estimates(),
+        width={},
+        swap_budget=0.0,
+    )
+
+    assert eta is not None
+    assert eta.p50 == pytest.approx(3000 * (RUNS["A"] + RUNS["B"] + 2 * LOAD) / 2, rel=0.02)
 
 
 def test_a_ticket_that_does_not_wait_has_no_time() -> None:

@@ -128,6 +128,33 @@ def test_a_load_under_way_goes_on_and_serves_its_ticket() -> None:
     assert box.served_at[1] == pytest.approx(30.0)
 
 
+def test_a_client_that_leaves_one_of_two_loads_ends_it_and_the_other_goes_on() -> None:
+    together = (GroupConfig(id="g", swap=False, members=("A", "B")),)
+    box = fifo_box("AB", groups=together)
+    gone = box.arrive("A")
+    box.arrive("B")
+
+    box.reload(serial_box("AB", groups=together))
+    box.cancel(gone)
+    assert box.stops == [frozenset("A")]
+
+    box.settle()
+    assert box.served == [2]
+
+
+def test_a_client_that_leaves_a_load_that_another_waits_for_ends_nothing() -> None:
+    box = fifo_box("AB")
+    gone, other = box.arrive("A"), box.arrive("A")
+
+    box.reload(serial_box("AB"))
+    box.cancel(gone)
+    box.arrive("B", 100)
+    assert box.stops == []
+
+    box.settle()
+    assert box.served == [other.number, 3]
+
+
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("after", MAKERS)
 def test_what_is_paused_stays_paused(make: object, after: object) -> None:

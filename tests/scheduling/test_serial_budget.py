@@ -154,3 +154,31 @@ def test_without_a_budget_nothing_changes() -> None:
     box.settle()
 
     assert box.dispatched == [1, 2, 3]
+
+
+def test_a_reload_gives_no_budget_anew() -> None:
+    box = start(4.0)
+    for _ in range(4):
+        box.arrive("A", job=2.0)
+    box.advance(11.0)
+    assert box.dispatched == [1, 3]
+
+    box.reload(serial_box("AB", swap_budget=4.0, runs=RUNS))
+    box.settle()
+
+    assert box.dispatched == [1, 3, 4, 2, 5, 6]
+
+
+def test_a_smaller_budget_after_a_reload_is_spent_and_no_less_than_nothing_is_left() -> None:
+    box = start(4.0)
+    late = [box.arrive("A", job=2.0) for _ in range(4)][-1]
+    box.advance(13.0)
+    assert box.dispatched == [1, 3, 4]
+
+    box.reload(serial_box("AB", swap_budget=2.0, runs=RUNS))
+    other = box.scheduler.explain(late, box.facts)
+    better = box.arrive("B", 100)
+
+    assert (other.budget, box.scheduler.explain(better, box.facts).budget) == (0.0, 0.0)
+    box.settle()
+    assert box.dispatched[:4] == [1, 3, 4, 2]

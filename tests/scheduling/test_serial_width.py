@@ -30,6 +30,18 @@ def test_as_many_as_the_width_run_at_once_and_no_more() -> None:
     assert box.served_at[4] == 10.0
 
 
+def test_when_the_box_becomes_free_as_many_go_at_once() -> None:
+    box = wide_box()
+    box.pause(*Band)
+    for _ in range(4):
+        box.arrive("A", job=10.0)
+    assert box.dispatched == []
+
+    box.resume(*Band)
+
+    assert (box.dispatched, box.served) == ([1, 2, 3], [1, 2, 3])
+
+
 def test_each_that_ends_lets_the_next_one_in() -> None:
     box = wide_box()
     for seconds in (1.0, 5.0, 9.0, 1.0, 1.0):
@@ -155,6 +167,20 @@ def test_an_unload_ends_all_of_them_and_those_who_wait_start_the_model_again_onc
     box.settle()
     assert box.served == [1, 2, 3, 4, 5]
     assert box.served_at[5] == box.served_at[4]
+
+
+def test_when_the_better_one_s_model_is_unloaded_the_next_are_let_in_at_once() -> None:
+    keep = GroupConfig(id="keep", persistent=True, exclusive=False, swap=False, members=("D",))
+    box = wide_box("AD", groups=(GroupConfig(id="g", members=("A",)), keep))
+    box.fleet.ready.add("D")
+    box.arrive("A", job=10.0)
+    box.arrive("D", 5)
+    box.arrive("A")
+    assert box.dispatched == [1]
+
+    box.unload("D")
+
+    assert box.dispatched == [1, 3]
 
 
 def test_an_unload_during_the_load_fails_the_one_that_needed_it() -> None:

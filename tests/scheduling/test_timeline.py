@@ -104,10 +104,21 @@ def test_of_those_far_behind_only_their_numbers_count_and_the_loads_so_far() -> 
     box = line()
     for pick in (loaded("A"), served("A")) * 5:
         box.pass_over(pick)
-    box.pass_over_many({"A": 100, "B": 10, "D": 0}, walked=10)
+    box.pass_over_many({"A": 100, "B": 10, "D": 0}, passed=10)
 
     expected = 5 * LOAD + 10 + 100 + 40 + 110 / 2 * LOAD
     assert seconds(box.free()) == pytest.approx(expected, rel=0.02)
+
+
+def test_who_comes_after_those_who_were_passed_over_goes_no_sooner_because_there_is_room_beside() -> None:
+    box = line(job("B", NOW), width={"B": 2})
+    box.dispatch(served("B"))
+    for _ in range(10):
+        box.pass_over(served("B"))
+
+    begun = [seconds(box.dispatch(served("B"))) for _ in range(3)]
+
+    assert begun == close(4.0 + 10 / 2 * 4.0, 4.0 + 10 / 2 * 4.0, 8.0 + 10 / 2 * 4.0)
 
 
 @pytest.mark.parametrize("width", [{}, {"A": 2}])
@@ -125,6 +136,7 @@ def test_nothing_is_known_beside_a_run_that_was_never_measured() -> None:
     box = line(job("A", NOW), width={"A": 2}, estimates=steady_estimates("B"))
 
     assert box.dispatch(served("A")) is None
+    assert box.free() is None
 
 
 def test_nothing_is_known_behind_a_load_that_was_never_measured_whoever_is_passed_over() -> None:

@@ -101,7 +101,7 @@ def test_a_model_nobody_waits_for_is_forgotten() -> None:
 
     waiting.remove(ticket(1, "A"))
 
-    assert waiting.models() == ("B",)
+    assert tuple(waiting.lanes()) == ("B",)
     assert (waiting.count("A"), waiting.of("A"), len(waiting)) == (0, (), 1)
 
 
@@ -217,6 +217,24 @@ def test_a_place_is_how_many_would_go_before(
     for place in sorted(places):
         assert waiting.best(resident) == places[place]
         waiting.remove(places[place])
+
+
+def test_a_place_counts_models_that_somebody_came_for_only_after_it_was_asked_for() -> None:
+    waiting = filled(ticket(1, "A"), ticket(2, "B"))
+    assert waiting.position(ticket(2, "B"), NOBODY) == 2
+
+    waiting.add(ticket(3, "C", priority=5))
+    assert waiting.position(ticket(2, "B"), NOBODY) == 3
+    waiting.remove(ticket(3, "C", priority=5))
+    assert waiting.position(ticket(2, "B"), NOBODY) == 2
+
+
+def test_a_place_is_that_among_the_residents_who_are_asked_about_now() -> None:
+    waiting = filled(ticket(1, "A"), ticket(2, "B"))
+
+    asked = [frozenset("B"), NOBODY, frozenset("A"), frozenset("AB"), frozenset("B")]
+
+    assert [waiting.position(ticket(2, "B"), resident) for resident in asked] == [1, 2, 2, 2, 1]
 
 
 def test_ten_thousand_can_all_ask_for_their_place_while_others_come_and_go() -> None:
