@@ -25,13 +25,13 @@ from llamaswap.measuring import Measures
 from llamaswap.processes.fleet import Fleet
 from llamaswap.processes.lifecycle import State
 from llamaswap.scheduling.estimates import Estimates
+from llamaswap.scheduling.protocol import Scheduler
 from llamaswap.scheduling.vocabulary import (
     Decision,
     Dispatch,
     Facts,
     Load,
     Refuse,
-    Scheduler,
     Serve,
     Stop,
     Ticket,

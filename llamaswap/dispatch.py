@@ -23,7 +23,8 @@ from llamaswap.loads import all_stopped
 from llamaswap.processes.fleet import Fleet
 from llamaswap.queueing import Queueing
 from llamaswap.scheduling.estimates import Estimates
-from llamaswap.scheduling.vocabulary import Decision, Facts, QueueView, Scheduler, Ticket
+from llamaswap.scheduling.protocol import Scheduler
+from llamaswap.scheduling.vocabulary import Decision, Facts, QueueView, Ticket
 
 
 class Dispatcher:

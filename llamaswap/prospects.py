@@ -12,7 +12,8 @@ from typing import Final
 
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.forecast import Eta, Job, Planned
-from llamaswap.scheduling.vocabulary import Band, Facts, Scheduler, Ticket
+from llamaswap.scheduling.protocol import Scheduler
+from llamaswap.scheduling.vocabulary import Band, Facts, Ticket
 
 FAR: Final = 1000
 """Picks that are played through to find one ticket, at most."""

@@ -22,9 +22,9 @@ from llamaswap.errors import (
     TooManyRequests,
     UnknownModel,
 )
+from llamaswap.scheduling.fifo_queue import FifoQueue
 from llamaswap.scheduling.forecast import Job, Planned
 from llamaswap.scheduling.limits import ConcurrencyLimits
-from llamaswap.scheduling.lineup import Lineup
 from llamaswap.scheduling.score import waited_us
 from llamaswap.scheduling.swaps import Swap, Swaps
 from llamaswap.scheduling.vocabulary import (
@@ -67,7 +67,7 @@ class FifoScheduler:
         self._make_room = make_room
         self._router = router
         self._limits = ConcurrencyLimits(models, default=DEFAULT_CONCURRENCY_LIMIT)
-        self._queue = Lineup(priorities)
+        self._queue = FifoQueue(priorities)
         self._swaps = Swaps()
         self._served: dict[int, Ticket] = {}
         self._in_flight: Counter[str] = Counter()

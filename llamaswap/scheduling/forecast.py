@@ -1,7 +1,7 @@
 """Who goes when, if nobody else comes.
 
-The order is that of the scheduler's own picks (`procession`), the times are
-those of a small set of equally likely futures (`timeline`, `futures`).  Nobody
+The order is that of the scheduler's own picks (`pick_order`), the times are
+those of a small set of equally likely futures (`timeline`, `samples`).  Nobody
 who is not here yet is foreseen, nobody leaves, and no load fails: somebody who
 comes and is better makes every forecast behind him too short.
 """
@@ -16,8 +16,8 @@ import msgspec
 
 from llamaswap.scheduling.budget import SwapBudget
 from llamaswap.scheduling.estimates import Estimates, Spread
-from llamaswap.scheduling.futures import Times, median_and_p90
-from llamaswap.scheduling.procession import Pick, Procession
+from llamaswap.scheduling.pick_order import Pick, Procession
+from llamaswap.scheduling.samples import Times, median_and_p90
 from llamaswap.scheduling.score import Formula, microseconds
 from llamaswap.scheduling.timeline import Job, Timeline
 from llamaswap.scheduling.vocabulary import Facts, MakeRoom, Ticket

@@ -10,8 +10,9 @@ from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.fifo import FifoScheduler
 from llamaswap.scheduling.groups import GroupPlanner
 from llamaswap.scheduling.matrix import MatrixPlanner
+from llamaswap.scheduling.protocol import Scheduler
 from llamaswap.scheduling.serial import SerialScheduler
-from llamaswap.scheduling.vocabulary import MakeRoom, Scheduler
+from llamaswap.scheduling.vocabulary import MakeRoom
 
 REMEMBERED = 4096
 """Answers of a planner that are kept: the same few questions come back with every request."""

@@ -19,8 +19,8 @@ from llamaswap.scheduling.budget import SwapBudget
 from llamaswap.scheduling.choosing import Choice, before_swap, best, verdict_of
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.limits import ConcurrencyLimits
-from llamaswap.scheduling.outlook import SerialOutlook
 from llamaswap.scheduling.score import microseconds
+from llamaswap.scheduling.serial_view import SerialOutlook
 from llamaswap.scheduling.vocabulary import (
     NO_TERM,
     Band,

@@ -1,7 +1,7 @@
 """When the box takes up each ticket of a procession.
 
 Every duration is uncertain, so every moment here is one for each of the
-futures (`llamaswap.scheduling.futures`), in seconds from now.
+futures (`llamaswap.scheduling.samples`), in seconds from now.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import reduce
 import msgspec
 
 from llamaswap.scheduling.estimates import Estimates
-from llamaswap.scheduling.futures import FUTURES, NOW, Slots, Times, after, after_many, dealt, latest
-from llamaswap.scheduling.procession import Pick
+from llamaswap.scheduling.pick_order import Pick
+from llamaswap.scheduling.samples import FUTURES, NOW, Slots, Times, after, after_many, dealt, latest
 from llamaswap.scheduling.sketches import Distribution
 from llamaswap.scheduling.vocabulary import Ticket
 

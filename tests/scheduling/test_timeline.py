@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from llamaswap.scheduling.estimates import Estimates
-from llamaswap.scheduling.futures import Times, median_and_p90
-from llamaswap.scheduling.procession import Pick
+from llamaswap.scheduling.pick_order import Pick
+from llamaswap.scheduling.samples import Times, median_and_p90
 from llamaswap.scheduling.timeline import Job, Timeline
 from llamaswap.scheduling.vocabulary import Ticket
 from support.scheduling_queues import LOAD, RUNS, steady_estimates

@@ -16,6 +16,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import Clock
 
 from llamaswap.errors import Refusal
+from llamaswap.scheduling.protocol import Scheduler
 from llamaswap.scheduling.vocabulary import (
     Band,
     Decision,
@@ -24,7 +25,6 @@ from llamaswap.scheduling.vocabulary import (
     Load,
     MakeRoom,
     Refuse,
-    Scheduler,
     Serve,
     Stop,
     Ticket,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from llamaswap.config.model import GroupConfig
 from llamaswap.scheduling.budget import SwapBudget
 from llamaswap.scheduling.groups import GroupPlanner
-from llamaswap.scheduling.procession import Pick, Procession
+from llamaswap.scheduling.pick_order import Pick, Procession
 from llamaswap.scheduling.score import Formula
 from llamaswap.scheduling.vocabulary import Facts
 from support.scheduling_queues import RUNS, room_of, steady_estimates, tickets_from

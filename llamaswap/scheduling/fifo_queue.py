@@ -14,7 +14,7 @@ import msgspec
 from llamaswap.scheduling.vocabulary import NO_BAND, Band, BandView, Ticket, band_of
 
 
-class Lineup:
+class FifoQueue:
     """Who waits, in order.
 
     Args:

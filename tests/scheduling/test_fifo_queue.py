@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llamaswap.scheduling.lineup import Lineup
+from llamaswap.scheduling.fifo_queue import FifoQueue
 from llamaswap.scheduling.vocabulary import Band, Ticket
 
 
@@ -14,14 +14,14 @@ def ticket(number: int, priority: int = 0, model: str = "A") -> Ticket:
     return Ticket(number=number, model=model, priority=priority, arrived=float(number))
 
 
-def lineup(*tickets: Ticket, **priorities: int) -> Lineup:
-    line = Lineup(priorities)
+def lineup(*tickets: Ticket, **priorities: int) -> FifoQueue:
+    line = FifoQueue(priorities)
     for each in tickets:
         line.add(each)
     return line
 
 
-def numbers(line: Lineup) -> list[int]:
+def numbers(line: FifoQueue) -> list[int]:
     return [each.number for each in line.in_order()]
 
 

@@ -7,7 +7,7 @@ from statistics import fmean, pvariance
 
 import pytest
 
-from llamaswap.scheduling.futures import (
+from llamaswap.scheduling.samples import (
     FUTURES,
     NOW,
     Slots,
