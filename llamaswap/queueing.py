@@ -149,12 +149,12 @@ class Queueing:
         self._box.post(lambda facts: self._box.scheduler.pause(bands, facts))
 
     def resume(self, bands: frozenset[Band]) -> None:
-        """Let these bands go on.
+        """Let these bands go on; those that a reload has taken along into `fifo`, too.
 
         Raises:
-            NeedsSerial: as `explain`.
+            NeedsSerial: nothing is paused there.
         """
-        self._hold(bands, "queue.resumed bands={bands}")
+        self._hold(bands, "queue.resumed bands={bands}", also=bool(self.paused))
         self._box.post(lambda facts: self._box.scheduler.resume(bands, facts))
 
     def prospects(self, facts: Facts | None = None) -> Prospects:
@@ -206,8 +206,8 @@ class Queueing:
             raise NoSuchTicket
         return ticket
 
-    def _hold(self, bands: frozenset[Band], line: str) -> None:
-        if not self._box.serial:
+    def _hold(self, bands: frozenset[Band], line: str, *, also: bool = False) -> None:
+        if not (self._box.serial or also):
             raise NeedsSerial
         self._box.measures.forget_all()
         self._log.info(line, bands=",".join(band for band in Band if band in bands))

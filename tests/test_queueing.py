@@ -272,6 +272,22 @@ def test_a_pause_outlives_a_reload() -> None:
     assert rig.dispatcher.queueing.paused == {Band.BATCH}
 
 
+def test_a_pause_that_a_reload_takes_into_fifo_can_be_ended_there() -> None:
+    rig = busy()
+    queueing = rig.dispatcher.queueing
+    queueing.pause(ALL)
+    rig.leased[0].finish()
+    waiting = rig.call("a")
+
+    rig.reload(None)
+
+    assert waiting.waiting
+    queueing.resume(ALL)
+    assert waiting.serving
+    with pytest.raises(NeedsSerial):
+        queueing.resume(ALL)
+
+
 def test_what_is_told_while_something_is_carried_out_waits_its_turn() -> None:
     rig = busy()
     queueing = rig.dispatcher.queueing
