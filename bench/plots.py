@@ -6,12 +6,12 @@ the curves mean is not known here.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.figures import Curve
+from llamaswap.simulation.plots import set_up_pyplot
 
 SIZE = (6.0, 3.6)  # inches
 WIDE = 30.0
@@ -35,13 +35,13 @@ def draw(curves: Iterable[Curve], folder: Path) -> list[Path]:
         The files, in order: the curve's name and `.svg`.
 
     Raises:
-        ImportError: there is no matplotlib.
+        NoPlot: there is no matplotlib.
     """
     drawn = list(curves)
     if not drawn:
         return []
     folder.mkdir(parents=True, exist_ok=True)
-    pyplot = _pyplot()
+    pyplot = set_up_pyplot()
     return [_draw_one(pyplot, curve, folder / f"{curve.name}.svg") for curve in drawn]
 
 
@@ -67,25 +67,6 @@ def tick_label(value: float) -> str:
     if abs(value) >= 1_000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:g}"
-
-
-def _pyplot() -> Any:
-    """Pyplot, set up so that the same numbers give the same file."""
-    matplotlib: Any = importlib.import_module("matplotlib")
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update(
-        {
-            "svg.hashsalt": "llamaswap",
-            "svg.fonttype": "path",
-            "font.size": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.color": "#e5e5e5",
-        }
-    )
-    pyplot: Any = importlib.import_module("matplotlib.pyplot")
-    return pyplot
 
 
 def _draw_one(pyplot: Any, curve: Curve, path: Path) -> Path:

@@ -19,7 +19,7 @@ from llamaswap.claims import Waiter
 from llamaswap.config.model import SerialSettings
 from llamaswap.errors import DeadlinePassed, NotReady, Refusal
 from llamaswap.inbox import Inbox
-from llamaswap.leases import DispatchObserver, Lease, SwapReason
+from llamaswap.leases import BoxState, DispatchObserver, Lease, SwapReason
 from llamaswap.loads import Loads, Reports
 from llamaswap.measuring import Measures
 from llamaswap.processes.fleet import Fleet
@@ -27,6 +27,7 @@ from llamaswap.processes.lifecycle import State
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.protocol import Scheduler
 from llamaswap.scheduling.vocabulary import (
+    NO_BAND,
     Decision,
     Dispatch,
     Facts,
@@ -38,8 +39,8 @@ from llamaswap.scheduling.vocabulary import (
     Verdict,
 )
 
-NOTEWORTHY = 0.1
-"""Seconds of waiting that make a dispatch worth a line in the log; the activity row tells of each."""
+NOTEWORTHY_US = 100_000
+"""Microseconds of waiting that make a dispatch worth a line in the log; the activity row tells of each."""
 
 _READY: Final = State.READY  # looking a member up in its class takes as long as a call
 
@@ -82,6 +83,7 @@ class Box:
                 ended=self._loaded,
                 failed=self._failed,
                 revived=self._revived,
+                dispelled=self._look_again,
                 held=self.measures.holds,
             ),
         )
@@ -94,6 +96,7 @@ class Box:
             "request",
         )  # for which model who was dispatched last, and why
         self._idle: list[Deferred[None]] = []
+        self._state: BoxState = "idle"
         self.serial = False
         self._configure(settings)
 
@@ -161,11 +164,16 @@ class Box:
         waiter.turn = self._inbox.turn
         if self.bounds.deadlines:
             self.bounds.drop(ticket.number)
-        self.measures.dispatched(ticket, verdict)
+        self.observer.dispatched(verdict)
+        if self.measures.expected:
+            self.measures.compare(ticket.number, verdict)
         resident = ticket.model in self.loads.ready
-        if verdict.waited >= NOTEWORTHY or verdict.changed_by or not resident:
+        if verdict.waited_us >= NOTEWORTHY_US or verdict.changed_by or not resident:
             self._log_dispatch(ticket, verdict, resident)
-        waiter.wish.told(verdict, now)
+        try:
+            waiter.wish.told(verdict, now)
+        except Exception:  # noqa: BLE001 - the box would be lost: the lease is the decision behind this one
+            self._log.failure("dispatch.listener_failed model={model}", model=ticket.model)
 
     def _serve(self, ticket: Ticket) -> None:
         """Hand out the lease, unless the caller has gone: its cancellation is in the inbox then."""
@@ -185,6 +193,8 @@ class Box:
             now = self._clock.seconds()
             load, began = now - began, now
         self.measures.serving[number] = (ticket.model, began, verdict)
+        if waiter.wish.looks_only or waiter.wish.reason == "preload":
+            self.measures.cut_short(number)  # a look or a greeting says nothing about how long jobs take
         waiter.end(Lease(server=server, verdict=verdict, load=load, crashes=server.crashes, number=number))
 
     def _log_dispatch(self, ticket: Ticket, verdict: Verdict, resident: bool) -> None:
@@ -217,9 +227,15 @@ class Box:
     def _failed(self, model: str, why: str, output: Sequence[str]) -> None:
         self.post(lambda facts: self.scheduler.load_failed(model, why, output, facts))
 
-    def _revived(self, lease: Lease, seconds: float) -> None:
-        self.observer.load_ended(lease.server.model.id, seconds)
+    def _revived(self, lease: Lease, seconds: float | None) -> None:
+        if seconds is not None:
+            self.observer.load_ended(lease.server.model.id, seconds)
         self.measures.cut_short(lease.number)  # a load was in the middle of it
+
+    def _look_again(self) -> None:
+        """A wide model may take another job; whoever else waits for that server notices by himself."""
+        if self.serial:
+            self.post(lambda facts: self.scheduler.resume(NO_BAND, facts))
 
     def _deadline_passed(self, number: int, max_wait: float) -> None:
         def refuse(facts: Facts) -> Sequence[Decision]:
@@ -231,9 +247,12 @@ class Box:
 
         self.post(refuse)
 
-    def _settled(self) -> None:
-        """No event is left: tell what the box does, and whether it does nothing."""
-        self.measures.settle(loading=bool(self.loads.under_way))
+    def _settled(self, now: float) -> None:
+        """No event is left: tell what the box does now, if that is new, and whether it does nothing."""
+        state: BoxState = "run" if self.measures.serving else "load" if self.loads.under_way else "idle"
+        if state != self._state:
+            self._state = state
+            self.observer.box(state, now)
         if self._idle:
             self._say_when_idle()
 

@@ -36,7 +36,13 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     told: Told = no_one
     queued: Queued | None = None
     max_wait: float | None = None  # seconds that it may wait; None = as long as its band may
+    overrides: bool = False  # it may evict protected models
     reason: SwapReason = "request"  # why a load that it needs is begun, for the counters
+
+    @property
+    def patient(self) -> bool:
+        """Whether no limit counts for it: nobody waits for its answer."""
+        return self.reason == "preload"
 
 
 class Waiter:

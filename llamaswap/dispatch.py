@@ -12,6 +12,7 @@ from functools import partial
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from llamaswap.box import Box
 from llamaswap.ceilings import Ceiling
@@ -43,6 +44,8 @@ class Dispatcher:
         queueing: answers what people ask about the queue, and does what they ask for.
     """
 
+    _log = Logger()
+
     def __init__(
         self,
         scheduler: Scheduler,
@@ -73,6 +76,7 @@ class Dispatcher:
         told: Told = no_one,
         queued: Queued | None = None,
         max_wait: float | None = None,
+        overrides: bool = False,
         reason: SwapReason = "request",
     ) -> AbstractAsyncContextManager[Lease, None]:
         """Wait for the box, then hold it until the block ends.
@@ -87,6 +91,7 @@ class Dispatcher:
             queued: called when the ticket was admitted and has to wait.
             max_wait: seconds until its dispatch that the caller puts up with; its band's
                 limit counts, too.  Neither does under `fifo`.
+            overrides: it may evict protected models.
             reason: why a load is begun that the ticket needs, for the counters.
 
         Raises:
@@ -101,6 +106,7 @@ class Dispatcher:
             told=told,
             queued=queued,
             max_wait=max_wait,
+            overrides=overrides,
             reason=reason,
         )
         return Claim(self, wish)
@@ -128,7 +134,11 @@ class Dispatcher:
             raise UnknownModel
         self._numbers += 1
         ticket = Ticket(
-            number=self._numbers, model=wish.model, priority=wish.priority, arrived=self._clock.seconds()
+            number=self._numbers,
+            model=wish.model,
+            priority=wish.priority,
+            arrived=self._clock.seconds(),
+            overrides=wish.overrides,
         )
         waiter = self._waiters[ticket.number] = Waiter(ticket, wish)
         self._post(lambda facts: self._box.scheduler.arrived(ticket, facts))
@@ -149,8 +159,13 @@ class Dispatcher:
 
     def give_back(self, ticket: Ticket, *, whole: bool) -> None:
         """The job is done: the box is free.  `whole`: nothing broke it off."""
-        self._box.measures.ended(ticket, whole=whole)
-        self._post(lambda facts: self._box.scheduler.released(ticket, facts))
+        box = self._box
+
+        def released(facts: Facts) -> Sequence[Decision]:
+            box.measures.ended(ticket.number, facts.now, whole=whole)
+            return box.scheduler.released(ticket, facts)
+
+        self._post(released)
 
     def cut_short(self, lease: Lease) -> None:
         """This job tells nothing about how long such jobs take: it failed, or its client left."""
@@ -250,5 +265,8 @@ class Dispatcher:
 
     def _tell_queued(self, waiter: Waiter, queued: Queued, facts: Facts) -> Sequence[Decision]:
         if self._box.waits(waiter):
-            queued(lambda: self._box.scheduler.position(waiter.ticket, self._box.facts()))
+            try:
+                queued(lambda: self._box.scheduler.position(waiter.ticket, self._box.facts()))
+            except Exception:  # noqa: BLE001 - its ticket waits on, and somebody has to take its lease
+                self._log.failure("dispatch.listener_failed model={model}", model=waiter.ticket.model)
         return ()

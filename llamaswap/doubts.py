@@ -7,6 +7,8 @@ nobody is, until the exit is known or has not come for a while.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
@@ -19,10 +21,12 @@ class Doubts:
 
     Args:
         clock: measures `SETTLE`.
+        dispelled: called when a server is taken to live on, after those who waited.
     """
 
-    def __init__(self, clock: IReactorTime) -> None:
+    def __init__(self, clock: IReactorTime, dispelled: Callable[[], None] = lambda: None) -> None:
         self._clock = clock
+        self._dispelled = dispelled
         self._ends: dict[str, IDelayedCall] = {}
         self._waiters: dict[str, list[Deferred[None]]] = {}
         self.version = 0  # grows whenever a doubt begins or ends
@@ -33,7 +37,7 @@ class Doubts:
     def begin(self, model: str) -> None:
         """A connection to this model's server broke; a doubt under way is not prolonged."""
         if model not in self._ends:
-            self._ends[model] = self._clock.callLater(SETTLE, self.end, model)
+            self._ends[model] = self._clock.callLater(SETTLE, self._lives_on, model)
             self.version += 1
 
     def end(self, model: str) -> None:
@@ -56,6 +60,10 @@ class Doubts:
         else:
             waiter.callback(None)
         return waiter
+
+    def _lives_on(self, model: str) -> None:
+        self.end(model)
+        self._dispelled()
 
     def clear(self) -> None:
         """End every doubt: the daemon ends."""

@@ -235,6 +235,26 @@ class BodiesFull(Refusal):
         super().__init__("no room for another request body now", retry_after=5)
 
 
+class ModelProtected(Refusal):
+    """The request needs the place of a model that no request for another one may unload (`protected`).
+
+    Args:
+        model: that the request asks for.
+        holders: who stands in its way.
+    """
+
+    status = 409
+    code = "model_protected"
+
+    def __init__(self, model: str, holders: Sequence[str]) -> None:
+        one = len(holders) == 1
+        super().__init__(
+            f"model{'' if one else 's'} {', '.join(holders)} {'is' if one else 'are'} loaded and protected, "
+            f"and {model} cannot run beside {'it' if one else 'them'}; unload {'it' if one else 'them'} "
+            f"(POST /api/models/unload/{holders[0]}) or send X-LlamaSwap-Evict: protected"
+        )
+
+
 class LoadRefused(Refusal):
     """The model that the request needs could not be loaded.
 

@@ -16,20 +16,24 @@ Event = Callable[[Facts], Sequence[Decision]]
 """Lets the scheduler see what happened, in the light of the facts; returns what is to be done."""
 
 
+def _nothing(_facts: Facts) -> Sequence[Decision]:
+    return ()
+
+
 class Inbox:
     """Takes events up in order, and has carried out what each leads to before the next.
 
     Args:
         facts: looks at the world, once for each event.
         carry_out: does one decision, at the moment (seconds on the clock) of the event's facts.
-        settled: called when no event is left.
+        settled: called when no event is left, with the moment of the last one's facts.
     """
 
     def __init__(
         self,
         facts: Callable[[], Facts],
         carry_out: Callable[[Decision, float], None],
-        settled: Callable[[], None],
+        settled: Callable[[float], None],
     ) -> None:
         self._facts = facts
         self._carry_out = carry_out
@@ -45,12 +49,16 @@ class Inbox:
         if self._draining:
             return
         self._draining = True
+        now = 0.0
         try:
             while events:
                 self.turn += 1
                 facts = self._facts()
+                now = facts.now
                 for decision in events.popleft()(facts):
-                    self._carry_out(decision, facts.now)
+                    self._carry_out(decision, now)
         finally:
             self._draining = False
-        self._settled()
+            if events:  # one of them raised: those behind it must not wait for whatever comes next
+                self.post(_nothing)
+        self._settled(now)

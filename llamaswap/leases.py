@@ -47,8 +47,8 @@ class DispatchObserver(Protocol):
     def eta_missed(self, band: Band, seconds: float) -> None:
         """A ticket was dispatched so much earlier or later than was expected of half of its kind."""
 
-    def box(self, state: BoxState) -> None:
-        """The box is in another state from now on; it begins idle."""
+    def box(self, state: BoxState, now: float) -> None:
+        """The box is in another state from now on, seconds on the clock; it begins idle."""
 
 
 class Abandoned(Exception):

@@ -37,8 +37,11 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
     """With the model, which is ready now, and the seconds that it took, evictions included."""
     failed: Callable[[str, str, Sequence[str]], None]
     """With the model, why (one line), and its last lines of output."""
-    revived: Callable[[Lease, float], None]
-    """With the lease whose server had died and is ready again, and the seconds that it took."""
+    revived: Callable[[Lease, float | None], None]
+    """With the lease whose server had died and is ready again, and the seconds that it took; None for the
+    seconds where somebody else had begun that load."""
+    dispelled: Callable[[], None]
+    """A server that was in doubt lives on: more may be ready than at the last event."""
     held: Callable[[str], bool]
     """Whether some ticket holds a lease of this model now."""
 
@@ -58,10 +61,11 @@ class Loads:
         self._clock = clock
         self._reports = reports
         self._chores = Chores()
-        self._doubts = Doubts(clock)
+        self._doubts = Doubts(clock, reports.dispelled)
         self.under_way: dict[str, Deferred[None]] = {}
         self._looked = (-1, -1)  # what the fleet and the doubts were like when these two were found out
         self._running: frozenset[str] = frozenset()
+        self._stopping: frozenset[str] = frozenset()
         self.ready: frozenset[str] = frozenset()  # as of the latest `facts`
 
     def facts(self) -> Facts:
@@ -75,10 +79,13 @@ class Loads:
                 if server.state not in (State.STOPPED, State.SHUTDOWN)
             ]
             self._running = frozenset(model for model, _ in there)
+            self._stopping = frozenset(model for model, server in there if server.state is State.STOPPING)
             self.ready = frozenset(
                 model for model, server in there if server.lasting and model not in self._doubts
             )
-        return Facts(now=self._clock.seconds(), running=self._running, ready=self.ready)
+        return Facts(
+            now=self._clock.seconds(), running=self._running, ready=self.ready, stopping=self._stopping
+        )
 
     def begin(self, model: str, evict: frozenset[str], reason: SwapReason) -> None:
         """Stop what is in the way, then make the model ready; `Reports` say how it went."""
@@ -133,12 +140,14 @@ class Loads:
         if lease.verdict is None or server.crashes == lease.crashes or self._fleet.get(model) is not server:
             return False
         began = self._clock.seconds()
-        self._tell_of(model, frozenset(), "revive")
+        joins = server.state is State.STARTING  # several jobs beside each other may find it dead
+        if not joins:
+            self._tell_of(model, frozenset(), "revive")
         try:
             await server.ensure_ready()
         except LoadFailed as failed:
             raise LoadRefused(failed.why, failed.output) from failed
-        self._reports.revived(lease, self._clock.seconds() - began)
+        self._reports.revived(lease, None if joins else self._clock.seconds() - began)
         return True
 
     def _tell_of(self, model: str, evict: frozenset[str], reason: SwapReason) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from twisted.internet.interfaces import IReactorTime
 
-from llamaswap.leases import BoxState, DispatchObserver
+from llamaswap.leases import DispatchObserver
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.forecast import Eta
 from llamaswap.scheduling.vocabulary import Ticket, Verdict
@@ -28,6 +28,7 @@ class Measures:
     Attributes:
         learns: whether they do: nobody asks them under `fifo`.
         serving: by ticket number the model, clock seconds of the lease, and why it was dispatched.
+        expected: by ticket number the seconds of waiting that were forecast, of the samples.
     """
 
     def __init__(self, clock: IReactorTime, observer: DispatchObserver, estimates: Estimates) -> None:
@@ -37,25 +38,23 @@ class Measures:
         self.learns = False
         self.serving: dict[int, tuple[str, float, Verdict | None]] = {}
         self._cut: set[int] = set()  # those of them that will tell nothing about how long a job takes
-        self._box: BoxState = "idle"
         self._sample_at = float("-inf")  # clock seconds of the next sample
-        self._expected: dict[int, float] = {}  # by ticket number: seconds of waiting, of the samples
+        self.expected: dict[int, float] = {}
 
     def holds(self, model: str) -> bool:
         """Return whether a ticket holds a lease of this model."""
         return any(serving[0] == model for serving in self.serving.values())
 
-    def ended(self, ticket: Ticket, *, whole: bool) -> None:
+    def ended(self, number: int, now: float, *, whole: bool) -> None:
         """A lease was given back; only what was answered to its end tells how long such jobs take."""
-        number = ticket.number
         model, since, _ = self.serving.pop(number)
         if self._cut and number in self._cut:
             self._cut.discard(number)
         elif whole and self.learns:
-            self._estimates.ran(model, self._clock.seconds() - since)
+            self._estimates.ran(model, now - since)
 
     def cut_short(self, number: int) -> None:
-        """The job of this lease was broken off, or failed; a number that holds no lease is none."""
+        """The job of this lease will tell nothing, since it failed, say; a number without a lease is none."""
         if number in self.serving:
             self._cut.add(number)
 
@@ -64,13 +63,6 @@ class Measures:
         self._observer.load_ended(model, seconds)
         if self.learns:
             self._estimates.loaded(model, seconds)
-
-    def settle(self, *, loading: bool) -> None:
-        """Tell in which state the box is now, if that is another one."""
-        state: BoxState = "run" if self.serving else "load" if loading else "idle"
-        if state != self._box:
-            self._box = state
-            self._observer.box(state)
 
     # How good forecasts are.
 
@@ -82,20 +74,18 @@ class Measures:
         """Remember what was expected of a ticket that waits; None is a forecast, too, but tells nothing."""
         self._sample_at = now + SAMPLED_EVERY
         if eta is not None:
-            self._expected[ticket.number] = now - ticket.arrived + eta.p50
+            self.expected[ticket.number] = now - ticket.arrived + eta.p50
 
-    def dispatched(self, ticket: Ticket, verdict: Verdict) -> None:
-        """A ticket has left the waiting room for the box."""
-        self._observer.dispatched(verdict)
-        if self._expected:
-            expected = self._expected.pop(ticket.number, None)
-            if expected is not None:
-                self._observer.eta_missed(verdict.band, abs(verdict.waited - expected))
+    def compare(self, number: int, verdict: Verdict) -> None:
+        """A ticket was dispatched: tell how wrong its forecast was, if it had one."""
+        expected = self.expected.pop(number, None)
+        if expected is not None:
+            self._observer.eta_missed(verdict.band, abs(verdict.waited - expected))
 
     def forget(self, number: int) -> None:
         """The ticket has left otherwise, or somebody moved it: its forecast was about something else."""
-        self._expected.pop(number, None)
+        self.expected.pop(number, None)
 
     def forget_all(self) -> None:
         """Somebody holds the queue up, or lets it go on."""
-        self._expected.clear()
+        self.expected.clear()

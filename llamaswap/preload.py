@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
@@ -30,6 +31,7 @@ class Preloads:
         self._dispatcher = dispatcher
         self._reactor = reactor
         self._chores = Chores()
+        self._ended = False
 
     def begin(self, models: Iterable[str], *, in_turn: bool = False) -> None:
         """Queue up for these models, in this order.
@@ -46,11 +48,15 @@ class Preloads:
 
     def end(self) -> None:
         """Leave the queue."""
+        self._ended = True
         self._chores.cancel_all()
 
     async def _one_by_one(self, models: Iterable[str]) -> None:
         for model in models:
-            await preload(model, self._dispatcher, self._reactor)
+            with suppress(CancelledError):  # somebody may have sent this one away, and not the others
+                await preload(model, self._dispatcher, self._reactor)
+            if self._ended:
+                raise CancelledError
 
 
 async def preload(model: str, dispatcher: Dispatcher, reactor: IReactorTime) -> None:

@@ -169,7 +169,7 @@ class Queueing:
     def cares(self, waiter: Waiter) -> bool:
         """Return whether `admit` has something to do with a newcomer that has to wait."""
         box, wish = self._box, waiter.wish
-        if wish.reason == "preload":  # nobody waits for its answer
+        if wish.patient:
             return False
         if box.bounds.configured or wish.max_wait is not None:
             return True
@@ -227,7 +227,7 @@ class Queueing:
         )
         box.measures.forget(number)
         band = box.scheduler.band(waiter.ticket)
-        if band is not box.scheduler.band(old):
+        if band is not box.scheduler.band(old) and not waiter.wish.patient:
             box.bounds.move(waiter.ticket, band)
         return decisions
 

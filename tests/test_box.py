@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from llamaswap.config.model import GroupConfig, SchedulerName
+from twisted.internet.defer import Deferred
+
+from llamaswap.config.model import GroupConfig, SchedulerName, SerialSettings
+from llamaswap.doubts import SETTLE
 from llamaswap.errors import NotReady
-from support.dispatch_rig import DispatchRig
+from llamaswap.leases import Lease
+from llamaswap.scheduling.vocabulary import Verdict
+from support.dispatch_rig import DispatchRig, troubles
 
 
 def test_a_load_says_for_what_it_was_begun() -> None:
@@ -43,3 +48,36 @@ def test_a_lease_that_could_not_be_given_leaves_no_job() -> None:
     assert isinstance(caller.refusal, NotReady)
     assert rig.dispatcher.queueing.queue().jobs == []
     assert rig.dispatcher.when_idle().called
+
+
+def test_somebody_who_fails_when_told_of_his_turn_costs_nobody_the_box() -> None:
+    rig = DispatchRig("a")
+    rig.warm("a")
+
+    def told(_verdict: Verdict, _now: float) -> None:
+        raise ZeroDivisionError
+
+    async def ask() -> None:
+        async with rig.dispatcher.lease("a", 0, told=told) as lease:
+            leases.append(lease)
+
+    leases: list[Lease] = []
+    with troubles() as seen:
+        Deferred.fromCoroutine(ask())
+
+    assert len(leases) == len(seen) == 1
+    assert rig.call("a").serving
+
+
+def test_a_place_beside_a_wide_model_is_filled_once_it_is_known_that_its_server_lives_on() -> None:
+    rig = DispatchRig("a", serial=SerialSettings(width={"a": 2}))
+    rig.warm("a")
+    broken, running, waiting = rig.call("a"), rig.call("a"), rig.call("a")
+    rig.dispatcher.doubt("a")
+    broken.finish()
+    assert waiting.waiting
+
+    rig.clock.advance(SETTLE)
+
+    assert waiting.serving
+    assert running.serving

@@ -20,7 +20,7 @@ from llamaswap.errors import (
 from llamaswap.processes.lifecycle import State
 from llamaswap.scheduling.registry import make_scheduler
 from llamaswap.scheduling.vocabulary import Band
-from support.dispatch_rig import Caller, DispatchRig, nothing_goes_wrong
+from support.dispatch_rig import Caller, DispatchRig, nothing_goes_wrong, troubles
 from support.processes_fakes import Outcome, a_model
 
 APART = (
@@ -735,3 +735,40 @@ def test_those_who_wait_keep_their_places_when_a_reload_allows_fewer() -> None:
     assert isinstance(rig.call("a").refusal, QueueFull)
     running.finish()
     assert waiting[0].serving
+
+
+def test_somebody_who_fails_when_told_that_he_waits_still_gets_his_lease_and_gives_it_back() -> None:
+    rig = DispatchRig("a")
+    rig.warm("a")
+    holder = rig.call("a")
+
+    def queued(_position: object) -> None:
+        raise ZeroDivisionError
+
+    with troubles() as seen:
+        waiting, next_one = rig.call("a", queued=queued), rig.call("a")
+    assert waiting.waiting
+    assert len(seen) == 1
+
+    holder.finish()
+    waiting.finish()
+
+    assert waiting.done
+    assert next_one.serving
+
+
+def test_a_box_that_stands_still_can_be_closed() -> None:
+    rig = DispatchRig("a")
+    rig.warm("a")
+    running = rig.call("a")
+    rig.dispatcher.queueing.pause(frozenset(Band))
+    waiting = [rig.call("a", priority) for priority in (-100, 0, 100)]
+
+    rig.dispatcher.close()
+    idle = rig.dispatcher.when_idle()
+    assert all(isinstance(caller.refusal, ShuttingDown) for caller in waiting)
+    assert not idle.called
+
+    running.finish()
+
+    assert idle.called

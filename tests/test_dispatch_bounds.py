@@ -221,6 +221,17 @@ def test_what_is_loaded_at_the_start_may_wait_as_long_as_the_loads_before_it_tak
     assert isinstance(rig.call("b").refusal, BandFull)
 
 
+def test_what_is_loaded_at_the_start_has_no_deadline_in_another_band_either() -> None:
+    rig = busy(max_wait={"batch": 5.0})
+    greeting = rig.call("a", reason="preload")
+    (row,) = rig.dispatcher.queueing.queue().tickets
+
+    rig.dispatcher.queueing.reprioritise(row.ticket.number, -100)
+    rig.clock.advance(6.0)
+
+    assert greeting.waiting
+
+
 def test_a_request_that_wants_no_wait_at_all_goes_now_or_not() -> None:
     rig = busy()
 

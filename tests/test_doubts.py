@@ -81,3 +81,18 @@ def test_the_end_of_all_doubts_leaves_no_timer(doubts: Doubts, clock: Clock) -> 
 
     assert fired(waiter)
     assert clock.getDelayedCalls() == []
+
+
+def test_only_a_server_that_lives_on_is_told_of(clock: Clock) -> None:
+    told: list[str] = []
+    uneasy = Doubts(clock, lambda: told.append(f"in doubt: {'a' in uneasy}"))
+    uneasy.begin("a")
+    uneasy.end("a")
+    uneasy.begin("a")
+    uneasy.clear()
+    assert told == []
+
+    uneasy.begin("a")
+    clock.advance(SETTLE)
+
+    assert told == ["in doubt: False"]

@@ -13,6 +13,7 @@ from llamaswap.errors import (
     LoadRefused,
     ModelFailing,
     ModelNotFound,
+    ModelProtected,
     ModelUnloaded,
     NoModel,
     NotLoaded,
@@ -44,6 +45,14 @@ EVERY_REFUSAL: list[tuple[Refusal, int, str]] = [
     ),
     (ModelFailing("A", "exited", (), 5), 503, "model A keeps failing to load: exited"),
     (ModelUnloaded(), 500, "unspecific error: group: model unloaded"),
+    (
+        ModelProtected("B", ["A"]),
+        409,
+        (
+            "model A is loaded and protected, and B cannot run beside it; unload it (POST "
+            "/api/models/unload/A) or send X-LlamaSwap-Evict: protected"
+        ),
+    ),
     (QueueFull(), 503, "the queue is full"),
     (TooManyReaders(), 503, "too many readers of events and logs"),
     (BodyTooLarge(), 413, "request body too large"),

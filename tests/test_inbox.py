@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from llamaswap.inbox import Inbox
 from llamaswap.scheduling.vocabulary import Decision, Facts, Stop
 
@@ -16,7 +18,7 @@ class Desk:
     def __init__(self) -> None:
         self.now = 0.0
         self.noted: list[str] = []
-        self.inbox = Inbox(self._facts, self._carry_out, lambda: self.noted.append("settled"))
+        self.inbox = Inbox(self._facts, self._carry_out, lambda now: self.noted.append(f"settled at {now:g}"))
 
     def post(self, name: str, *more: str) -> None:
         """Post an event whose one decision is called `name`, and posts others while it is carried out."""
@@ -44,7 +46,7 @@ def test_an_event_is_carried_out_within_the_call() -> None:
 
     desk.post("a")
 
-    assert desk.noted == ["a at 1", "settled"]
+    assert desk.noted == ["a at 1", "settled at 1"]
 
 
 def test_an_event_that_comes_while_another_is_carried_out_waits_and_sees_facts_of_its_own() -> None:
@@ -52,13 +54,13 @@ def test_an_event_that_comes_while_another_is_carried_out_waits_and_sees_facts_o
 
     desk.post("a", "b", "c")
 
-    assert desk.noted == ["a at 1", "b at 2", "c at 3", "settled"]
+    assert desk.noted == ["a at 1", "b at 2", "c at 3", "settled at 3"]
     assert desk.inbox.turn == 3
 
 
 def test_events_that_each_bring_the_next_do_not_recurse() -> None:
     left = CROWD
-    inbox = Inbox(lambda: Facts(now=0.0), lambda _decision, _now: again(), lambda: None)
+    inbox = Inbox(lambda: Facts(now=0.0), lambda _decision, _now: again(), lambda _now: None)
 
     def again() -> None:
         nonlocal left
@@ -86,4 +88,18 @@ def test_an_event_that_fails_does_not_stop_the_next() -> None:
     except ZeroDivisionError:
         desk.post("a")
 
-    assert desk.noted == ["a at 2", "settled"]
+    assert desk.noted == ["a at 2", "settled at 2"]
+
+
+def test_what_came_while_an_event_failed_is_taken_up_all_the_same() -> None:
+    desk = Desk()
+
+    def fails(facts: Facts) -> Sequence[Decision]:
+        desk.post("a")
+        desk.post("b")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        desk.inbox.post(fails)
+
+    assert desk.noted == ["a at 2", "b at 3", "settled at 4"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from llamaswap.config.model import SerialSettings
 from llamaswap.leases import Lease, SwapReason
 from llamaswap.loads import Loads, Reports
 from llamaswap.processes.fleet import Fleet
@@ -30,6 +31,7 @@ class Yard:
                 ended=self._ended,
                 failed=self._failed,
                 revived=self._revived,
+                dispelled=lambda: self.told.append("look again"),
                 held=lambda _model: False,
             ),
         )
@@ -43,8 +45,8 @@ class Yard:
     def _failed(self, model: str, why: str, output: Sequence[str]) -> None:
         self.told.append(f"{model} failed")
 
-    def _revived(self, lease: Lease, seconds: float) -> None:
-        self.told.append(f"{lease.server.model.id} lives again after {seconds:g}")
+    def _revived(self, lease: Lease, seconds: float | None) -> None:
+        self.told.append(f"{lease.server.model.id} lives again after {seconds}")
 
 
 def test_a_load_tells_its_begin_and_its_end() -> None:
@@ -112,6 +114,7 @@ def test_a_model_in_doubt_is_not_ready_until_the_doubt_is_over() -> None:
     yard.clock.advance(1.0)
 
     assert yard.loads.facts().ready == {"a"}
+    assert yard.told[-1] == "look again"
 
 
 def test_a_server_that_died_under_its_lease_is_started_again_for_that_reason() -> None:
@@ -130,3 +133,18 @@ def test_a_server_that_died_under_its_lease_is_started_again_for_that_reason() -
     assert rig.state("a") is State.READY
     caller.finish()
     assert rig.estimates.run("a") is not None  # of the first job, which warmed it; not of this one
+
+
+def test_two_jobs_that_find_their_server_dead_begin_one_load() -> None:
+    rig = DispatchRig("a", serial=SerialSettings(width={"a": 2}))
+    rig.warm("a")
+    leases = [caller.lease for caller in (rig.call("a"), rig.call("a")) if caller.lease is not None]
+    rig.child("a").is_killed()
+
+    revived = [Deferred.fromCoroutine(rig.dispatcher.revive(lease)) for lease in leases]
+    rig.clock.advance(1.0)
+    rig.becomes_ready("a")
+
+    assert [one.result for one in revived] == [True, True]
+    assert rig.tally.swaps == [("a", "request"), ("a", "revive")]
+    assert rig.tally.ended == [("a", 0.0), ("a", 1.0)]

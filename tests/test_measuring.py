@@ -126,3 +126,20 @@ def test_who_holds_which_model_is_known() -> None:
 
     assert measures.holds("a")
     assert not measures.holds("b")
+
+
+def test_a_look_and_a_greeting_teach_nothing_of_jobs() -> None:
+    rig = DispatchRig("a", "b")
+    greeting = rig.call("a", reason="preload")
+    look = rig.call("b", looks_only=True)
+    rig.clock.advance(4.0)
+    rig.becomes_ready("a")
+    greeting.finish()
+    rig.goes("a")
+    rig.becomes_ready("b")
+    assert look.lease is not None and look.lease.verdict is not None
+    look.finish()
+
+    assert rig.estimates.run("a") is None
+    assert rig.estimates.run("b") is None
+    assert rig.estimates.load("a") is not None

@@ -164,3 +164,20 @@ def test_a_stop_while_a_greeting_connects_is_no_failure() -> None:
         daemon.preloads.end()
         assert daemon.running == ["b"]
         assert daemon.engine.when_idle().called
+
+
+def test_a_preload_that_somebody_sends_away_does_not_take_the_later_ones_along() -> None:
+    with nothing_goes_wrong():
+        daemon = WebDaemon(PRELOADED.replace("serial", "fifo"))
+        daemon.chat("a")
+        daemon.ready()
+        daemon.preloads.begin(["b", "a"], in_turn=True)
+        queueing = daemon.engine.dispatcher.queueing
+        (row,) = queueing.queue().tickets
+
+        queueing.cancel(row.ticket.number)
+
+        queue = queueing.queue()
+        assert queue.waiting == 0
+        assert [job.ticket.model for job in queue.jobs] == ["a", "a"]
+        daemon.preloads.end()

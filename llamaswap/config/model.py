@@ -84,6 +84,7 @@ class ModelConfig:
     timeouts: Timeouts = field(default_factory=Timeouts)
     ignore_websockets: bool = False
     drain_on_disconnect: bool = False  # `compat.drainOnDisconnect`, ours
+    protected: bool = False  # ours: no request for another model may evict it
     capabilities: Capabilities = field(default_factory=Capabilities)
 
 

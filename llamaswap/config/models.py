@@ -56,6 +56,7 @@ def read_model(entry: Named, shared: Config, report: Report) -> ReadModel:
         name=section.text("name"),
         description=section.text("description"),
         concurrency_limit=section.whole("concurrencyLimit"),
+        protected=section.flag("protected"),
         filters=filters,
         metadata=section.free("metadata"),
         send_loading_state=section.flag("sendLoadingState", default=shared.send_loading_state),

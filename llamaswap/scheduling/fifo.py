@@ -24,6 +24,7 @@ from llamaswap.errors import (
 )
 from llamaswap.scheduling.fifo_queue import FifoQueue
 from llamaswap.scheduling.forecast import Job, Planned
+from llamaswap.scheduling.guarding import protected_models, turned_away
 from llamaswap.scheduling.limits import ConcurrencyLimits
 from llamaswap.scheduling.score import waited_us
 from llamaswap.scheduling.swaps import Swap, Swaps
@@ -66,6 +67,7 @@ class FifoScheduler:
         self._models = models
         self._make_room = make_room
         self._router = router
+        self._protected = protected_models(models)
         self._limits = ConcurrencyLimits(models, default=DEFAULT_CONCURRENCY_LIMIT)
         self._queue = FifoQueue(priorities)
         self._swaps = Swaps()
@@ -243,7 +245,7 @@ class FifoScheduler:
         return facts.running | (self._swaps.keys() - {model}) if self._swaps else facts.running
 
     def _try(self, ticket: Ticket, facts: Facts) -> list[Decision] | None:
-        """Return what lets this ticket go on now, or None if it has to wait in the queue."""
+        """Return what lets this ticket go on now, or refuses it; None if it has to wait in the queue."""
         model = ticket.model
         dispatch = Dispatch(ticket, self._verdict(ticket, facts))
         if model in self._swaps:
@@ -251,7 +253,12 @@ class FifoScheduler:
             return [dispatch]
         if self.resident(model, facts):
             return [dispatch, self._serve(ticket)]
-        evict = self._make_room(model, self._running(model, facts))
+        running = self._running(model, facts)
+        if self._protected and (
+            refusal := turned_away(ticket, running, facts.stopping, self._protected, self._make_room)
+        ):
+            return [self._refuse(ticket, refusal)]
+        evict = self._make_room(model, running)
         if self._swaps.collides(model, evict) or any(self._in_flight[other] for other in evict):
             return None
         self._swaps[model] = Swap(evict, [ticket])

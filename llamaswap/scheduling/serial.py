@@ -10,7 +10,7 @@ preempted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from llamaswap.config.model import ModelConfig, SerialSettings
 from llamaswap.errors import LoadRefused, ModelUnloaded, Refusal, ShuttingDown, TooManyRequests, UnknownModel
@@ -18,6 +18,7 @@ from llamaswap.scheduling.backoff import Backoff
 from llamaswap.scheduling.budget import SwapBudget
 from llamaswap.scheduling.choosing import Choice, before_swap, best, verdict_of
 from llamaswap.scheduling.estimates import Estimates
+from llamaswap.scheduling.guarding import protected_models
 from llamaswap.scheduling.limits import ConcurrencyLimits
 from llamaswap.scheduling.score import microseconds
 from llamaswap.scheduling.serial_view import SerialOutlook
@@ -61,12 +62,13 @@ class SerialScheduler(SerialOutlook):
         estimates: Estimates | None = None,
         largest_offset: int = 0,
     ) -> None:
-        super().__init__(settings, make_room, estimates or Estimates(), largest_offset)
+        protected = protected_models(models)
+        super().__init__(settings, make_room, estimates or Estimates(), largest_offset, protected)
         self._router = router
         self._limits = ConcurrencyLimits(models, default=None)
         self._backoff = Backoff()
         self._models = models
-        self._unclaimed: str | None = None  # a model that still loads although its job's client left
+        self._unclaimed: frozenset[str] = frozenset()  # models that load although their job's client left
         self._closed = False
 
     def arrived(self, ticket: Ticket, facts: Facts) -> Sequence[Decision]:
@@ -81,6 +83,9 @@ class SerialScheduler(SerialOutlook):
         if self._lobby.paused and band_of(ticket.priority) in self._lobby.paused:
             self._lobby.add(ticket)
             return ()
+        if self._protected and (refusal := self._held_off(ticket, facts)):
+            self._limits.give_back(ticket.model)
+            return (Refuse(ticket, refusal),)
         if not self._jobs and not self._waiting:  # the common case needs no comparing
             choice = Choice(ticket, NO_TERM)
             return self._dispatch(choice, facts, resident=self.resident(ticket.model, facts))
@@ -101,18 +106,19 @@ class SerialScheduler(SerialOutlook):
             return self.released(ticket, facts)
         if len(self._jobs) > 1:  # others still run beside it: the box is not free to keep a model warm
             return (Stop(frozenset({ticket.model})), *self._free(ticket, facts))
-        self._unclaimed = ticket.model
+        self._unclaimed |= {ticket.model}
         return self._free(ticket, facts)
 
     def loaded(self, model: str, facts: Facts) -> Sequence[Decision]:
         """Let the job that needed this load talk to its upstream."""
         self._backoff.succeeded(model)
-        if self._unclaimed == model:
-            self._unclaimed = None
+        self._unclaimed -= {model}
         ready = self._jobs_loading({model})
         self._loading.difference_update(ticket.number for ticket in ready)
-        served = [Serve(ticket) for ticket in ready]
-        return [*served, *self._pick(facts)] if self._width else served
+        decisions: list[Decision] = [Serve(ticket) for ticket in ready]
+        if model in self._protected:
+            decisions += self._turn_away(facts)
+        return [*decisions, *self._pick(facts)] if self._width else decisions
 
     def load_failed(self, model: str, why: str, output: Sequence[str], facts: Facts) -> Sequence[Decision]:
         """Refuse the job that needed the load; after the third failure in a row, all that wait for it.
@@ -120,10 +126,9 @@ class SerialScheduler(SerialOutlook):
         A report about a load that was ended meanwhile says nothing about the model.
         """
         jobs = self._jobs_loading({model})
-        if not jobs and self._unclaimed != model:
+        if not jobs and model not in self._unclaimed:
             return ()
-        if self._unclaimed == model:
-            self._unclaimed = None
+        self._unclaimed -= {model}
         self._backoff.failed(model, why, output, facts.now)
         decisions = self._refuse_if_failing(model, facts)
         for job in jobs:
@@ -137,8 +142,7 @@ class SerialScheduler(SerialOutlook):
 
     def unloaded(self, models: frozenset[str], facts: Facts) -> Sequence[Decision]:
         """Fail the job that was loading one of these models; its waiting tickets keep waiting."""
-        if self._unclaimed in models:
-            self._unclaimed = None
+        self._unclaimed -= models
         decisions: list[Decision] = []
         for job in self._jobs_loading(models):
             decisions += [Refuse(job, ModelUnloaded(self._router)), *self._free(job, facts)]
@@ -170,7 +174,7 @@ class SerialScheduler(SerialOutlook):
             waiting=tuple(sorted(self._lobby, key=lambda ticket: ticket.number)),
             loading=tuple(job for number, job in self._jobs.items() if number in self._loading),
             served=tuple(job for number, job in self._jobs.items() if number not in self._loading),
-            unclaimed=frozenset() if self._unclaimed is None else frozenset({self._unclaimed}),
+            unclaimed=self._unclaimed,
             paused=self._lobby.paused,
             budget_spent=self._budget.spent if self._budget else 0.0,
         )
@@ -183,7 +187,7 @@ class SerialScheduler(SerialOutlook):
         decisions: list[Decision] = []
         strays = handover.unclaimed & self._models.keys()
         if len(strays) == 1 and not handover.served and not handover.loading:
-            (self._unclaimed,) = strays
+            self._unclaimed = strays
         elif strays:
             decisions.append(Stop(frozenset(strays)))
         for ticket in (*handover.served, *handover.loading, *handover.waiting):
@@ -200,10 +204,6 @@ class SerialScheduler(SerialOutlook):
                 decisions += [Refuse(ticket, UnknownModel()), *self._free(ticket, facts)]
         return [*decisions, *self._pick(facts)]
 
-    def _jobs_loading(self, models: Collection[str]) -> list[Ticket]:
-        """Return the jobs that wait for a load of one of these models."""
-        return [job for job in self._jobs.values() if job.number in self._loading and job.model in models]
-
     def _refuse_if_failing(self, model: str, facts: Facts) -> list[Decision]:
         """Refuse everybody who waits for a closed model, each with an error of its own to raise."""
         decisions: list[Decision] = []
@@ -217,6 +217,11 @@ class SerialScheduler(SerialOutlook):
         self._lobby.remove(ticket)
         self._limits.give_back(ticket.model)
         return Refuse(ticket, refusal)
+
+    def _turn_away(self, facts: Facts) -> list[Decision]:
+        """Refuse everybody who waits and would have to evict a protected model now."""
+        refusals = ((ticket, self._held_off(ticket, facts)) for ticket in tuple(self._waiting))
+        return [self._refuse_waiting(ticket, refusal) for ticket, refusal in refusals if refusal]
 
     def _free(self, job: Ticket, facts: Facts) -> Sequence[Decision]:
         self._limits.give_back(job.model)
@@ -232,8 +237,11 @@ class SerialScheduler(SerialOutlook):
             return ()
         resident = self._resident_models(facts)
         choice = best(self._waiting, resident)
-        if self._budget is not None and choice.ticket.model not in resident:
-            choice = self._before_swap(choice, resident, facts, self._budget)
+        if choice.ticket.model not in resident:
+            if self._protected and self._held_off(choice.ticket, facts):
+                return (*self._turn_away(facts), *self._pick(facts))
+            if self._budget is not None:
+                choice = self._before_swap(choice, resident, facts, self._budget)
         self._waiting.remove(choice.ticket)
         decisions = self._dispatch(choice, facts, resident=choice.ticket.model in resident)
         return (*decisions, *self._widen(facts)) if self._width else decisions
@@ -257,41 +265,35 @@ class SerialScheduler(SerialOutlook):
             decisions += self._dispatch(choice, facts, resident=True)
         return decisions
 
-    def _takes_more(self, facts: Facts) -> str | None:
-        """Return the model of all jobs if its server can take another one now."""
-        if self._loading:
-            return None
-        (model, *others) = {job.model for job in self._jobs.values()}
-        if others or len(self._jobs) >= self._width.get(model, 1) or not self.resident(model, facts):
-            return None
-        return model
-
     def _dispatch(self, choice: Choice, facts: Facts, *, resident: bool) -> Sequence[Decision]:
         """Give the box to this ticket."""
         ticket = choice.ticket
         verdict = verdict_of(choice, self._formula, facts, resident=resident)
         self._jobs[ticket.number] = ticket
         if resident:
+            ended = self._unwanted(facts) if self._unclaimed else None
             decisions = (Dispatch(ticket, verdict), Serve(ticket))
-            return (*self._end_unclaimed(ticket.model, facts), *decisions) if self._unclaimed else decisions
+            return (Stop(ended), *decisions) if ended else decisions
         self._loading.add(ticket.number)
         return (Dispatch(ticket, verdict), *self._load(ticket.model, facts))
 
     def _load(self, model: str, facts: Facts) -> Sequence[Decision]:
-        """Join the unclaimed load if it is this model's; otherwise start one, ending the other."""
-        unclaimed, self._unclaimed = self._unclaimed, None
-        if unclaimed == model:
-            return ()
+        """Join an unclaimed load if it is this model's; otherwise start one, ending the others."""
+        joined, self._unclaimed = model in self._unclaimed, self._unclaimed - {model}
+        ended = self._unwanted(facts)
+        if joined:
+            return (Stop(ended),) if ended else ()
         if self._budget is not None:
             self._budget.renew()
-        evict = self._make_room(model, facts.running)
-        if unclaimed is not None and unclaimed not in facts.ready:
-            evict |= {unclaimed}
+        evict = self._make_room(model, facts.running) | ended
+        self._unclaimed -= evict
         return (Load(model, evict),)
 
-    def _end_unclaimed(self, picked: str, facts: Facts) -> Sequence[Decision]:
-        """End a load that nobody wants now that the box has another job."""
-        unclaimed, self._unclaimed = self._unclaimed, None
-        if unclaimed is None or unclaimed == picked or unclaimed in facts.ready:
-            return ()
-        return (Stop(frozenset({unclaimed})),)
+    def _unwanted(self, facts: Facts) -> frozenset[str]:
+        """Forget the loads that nobody claims, now that the box has another job; return those to be ended.
+
+        A protected model whose child runs already is loaded to the end.
+        """
+        under_way = self._unclaimed - facts.ready
+        self._unclaimed = under_way & self._protected & facts.running
+        return under_way - self._unclaimed

@@ -6,15 +6,17 @@ Questions only.  Nothing here moves a ticket; who goes next is decided in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 from llamaswap.config.model import SerialSettings
+from llamaswap.errors import ModelProtected
 from llamaswap.scheduling import explaining, forecast
 from llamaswap.scheduling.budget import SwapBudget
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.explaining import Explanation, Terms
 from llamaswap.scheduling.forecast import Eta, Job, Planned
+from llamaswap.scheduling.guarding import turned_away
 from llamaswap.scheduling.pausing import Lobby
 from llamaswap.scheduling.score import Formula, waited_us
 from llamaswap.scheduling.vocabulary import (
@@ -37,10 +39,16 @@ class SerialOutlook:
         make_room: the eviction planner.
         estimates: how long things take, as measured.
         largest_offset: points that the configuration adds to somebody's priority.
+        protected: the models that keep their place while they run.
     """
 
     def __init__(
-        self, settings: SerialSettings, make_room: MakeRoom, estimates: Estimates, largest_offset: int
+        self,
+        settings: SerialSettings,
+        make_room: MakeRoom,
+        estimates: Estimates,
+        largest_offset: int,
+        protected: frozenset[str] = frozenset(),
     ) -> None:
         self._formula = Formula.of(settings)
         self._lobby = Lobby(self._formula)
@@ -48,6 +56,7 @@ class SerialOutlook:
         self._make_room = make_room
         self._estimates = estimates
         self._largest_offset = largest_offset
+        self._protected = protected
         self._width = {model: jobs for model, jobs in settings.width.items() if jobs > 1}
         self._swap_budget = settings.swap_budget
         self._budget = SwapBudget(settings.swap_budget, estimates) if settings.swap_budget else None
@@ -168,6 +177,24 @@ class SerialOutlook:
     def _resident_of(self, who: Lobby | WaitingRoom, facts: Facts) -> frozenset[str]:
         """Return the models they wait for that are resident; few models are ready, many are waited for."""
         return frozenset(model for model in facts.ready if who.count(model) and self.resident(model, facts))
+
+    def _held_off(self, ticket: Ticket, facts: Facts) -> ModelProtected | None:
+        """Return why a protected model keeps this ticket from going now; None if none does."""
+        running = facts.running | {job.model for job in self._jobs.values()}
+        return turned_away(ticket, running, facts.stopping, self._protected, self._make_room)
+
+    def _jobs_loading(self, models: Collection[str]) -> list[Ticket]:
+        """Return the jobs that wait for a load of one of these models."""
+        return [job for job in self._jobs.values() if job.number in self._loading and job.model in models]
+
+    def _takes_more(self, facts: Facts) -> str | None:
+        """Return the model of all jobs if its server can take another one now."""
+        if self._loading:
+            return None
+        (model, *others) = {job.model for job in self._jobs.values()}
+        if others or len(self._jobs) >= self._width.get(model, 1) or not self.resident(model, facts):
+            return None
+        return model
 
     def _plan_paused(self, facts: Facts, skip: int) -> Iterator[Planned]:
         room = self._lobby.closed

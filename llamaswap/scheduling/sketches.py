@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from math import isfinite, log
+from math import inf, log
 from operator import mul
 
 from ddsketch.mapping import LogarithmicMapping
@@ -110,11 +110,13 @@ class Sketch:
 
     def add(self, seconds: float) -> None:
         """Count one measurement; one that no clock can have shown (negative, not finite) is none."""
-        if not (isfinite(seconds) and seconds >= 0.0):
-            return
+        if not SHORTEST <= seconds <= LONGEST:
+            if not 0.0 <= seconds < inf:
+                return
+            seconds = min(max(seconds, SHORTEST), LONGEST)
         if not self._left:
             self._previous, self._current, self._left = self._current, DenseStore(), WINDOW
-        self._current.add(_MAPPING.key(min(max(seconds, SHORTEST), LONGEST)))
+        self._current.add(_MAPPING.key(seconds))
         self._left -= 1
         self._due -= 1
         self._summary = None

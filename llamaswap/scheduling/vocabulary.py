@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -55,6 +56,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     model: str  # a real model id
     priority: int  # the caller's, any integer; higher is more urgent
     arrived: float  # seconds on the clock that `Facts.now` reads
+    overrides: bool = False  # it may evict protected models
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     now: float  # seconds, monotonic
     running: frozenset[str] = frozenset()  # models whose child is not stopped: starting, ready, stopping
     ready: frozenset[str] = frozenset()  # models that answer now; a subset of `running`
+    stopping: frozenset[str] = frozenset()  # models whose child is on its way out; a subset of `running`
 
 
 NO_TERM: frozenset[Term] = frozenset()
@@ -109,11 +112,12 @@ def waiting_metadata(priority: int, waited_us: int) -> dict[str, str]:
     """Return what the activity row of a scored request says even if it was never dispatched."""
     return {
         "serial_priority": str(priority),
-        "serial_band": band_of(priority).value,
+        "serial_band": str(band_of(priority)),
         "serial_queue_wait_ms": str(waited_us // 1000),
     }
 
 
+@lru_cache(256)  # each score is written twice, for the client and for the row, and most are alike
 def format_thousandths(value: int) -> str:
     """Write thousandths of a point with at most three decimals: 110000 is '110', -88267 is '-88.267'."""
     sign = "-" if value < 0 else ""

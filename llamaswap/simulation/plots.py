@@ -68,7 +68,7 @@ def draw_waits(path: Path, waits: Mapping[str, Mapping[str, Sequence[float]]], t
     shown = {band: by for band, by in told.items() if by}
     names = list(dict.fromkeys(name for by in shown.values() for name in by))
     colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
-    pyplot = _pyplot()
+    pyplot = set_up_pyplot()
     size = (_WIDTH * max(1, len(shown)) + 0.4, _HEIGHT)
     figure, rows = pyplot.subplots(
         1, max(1, len(shown)), figsize=size, layout="constrained", squeeze=False, sharey=True
@@ -91,7 +91,7 @@ def draw_front(path: Path, points: Sequence[Point], x_label: str, y_label: str, 
     Raises:
         NoPlot: as for `check`, or the file can't be written.
     """
-    pyplot = _pyplot()
+    pyplot = set_up_pyplot()
     figure, axes = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
     try:
         for front, colour, label in (
@@ -172,7 +172,12 @@ def _matplotlib() -> Any:
         raise NoPlot("plots need matplotlib: pip install 'llamaswap[plots]'") from error
 
 
-def _pyplot() -> Any:
+def set_up_pyplot() -> Any:
+    """Return pyplot, set up so that the same numbers give the same file.
+
+    Raises:
+        NoPlot: there is no matplotlib.
+    """
     matplotlib = _matplotlib()
     matplotlib.use("Agg")
     matplotlib.rcParams.update(

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llamaswap.scheduling.vocabulary import Band, QueueView
+from llamaswap.scheduling.vocabulary import Band, BandView, QueueView
 
 MODEL_STATUS: Final = "modelStatus"
 LOG_DATA: Final = "logData"
@@ -37,12 +37,17 @@ def queue_status(view: QueueView) -> Mapping[str, Any]:
     `paused` are the bands that somebody holds up, always in the same order.
     """
     return {
-        "bands": {
-            band.value: {"depth": waiting.depth, "oldest_wait_ms": int(waiting.oldest_wait * 1000)}
-            for band, waiting in view.bands.items()
-        },
+        "bands": bands_facts(view.bands),
         "running": list(dict.fromkeys(job.model for job in view.jobs)),
         "paused": [band.value for band in Band if band in view.paused],
+    }
+
+
+def bands_facts(bands: Mapping[Band, BandView]) -> Mapping[str, Any]:
+    """Return depth and longest wait of each band, as everything that we show has them."""
+    return {
+        band.value: {"depth": waiting.depth, "oldest_wait_ms": int(waiting.oldest_wait * 1000)}
+        for band, waiting in bands.items()
     }
 
 

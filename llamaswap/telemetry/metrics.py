@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 import llamaswap
-from llamaswap.leases import Bounded, BoxState, SwapReason
+from llamaswap.leases import Bounded, SwapReason
 from llamaswap.scheduling.vocabulary import Band, QueueView, Term, Verdict
 from llamaswap.telemetry.busy import BoxTime
 from llamaswap.telemetry.counting import Counts, Histograms
@@ -40,6 +40,9 @@ class Metrics(Collector):
         states: model id to state, at scrape time.
         models: every model id of the configuration; only these become labels.
         seconds: of a monotonic clock, for the time of the box; without one that stands still.
+
+    Attributes:
+        box: to be told each state that the box comes into, and when.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Metrics(Collector):
         self._models = frozenset(models)
         self._seconds = seconds
         self._box = BoxTime(seconds())
+        self.box = self._box.turned
         self._dispatched = Counts("llamaswap_scheduler_dispatched_total", "Requests dispatched.", ["band"])
         self._reorders = Counts(
             "llamaswap_scheduler_reorders_total",
@@ -170,7 +174,7 @@ class Metrics(Collector):
 
     def dispatched(self, verdict: Verdict) -> None:
         """Count a dispatch, and the terms that changed the pick."""
-        band = verdict.band.value
+        band = verdict.band  # a string itself, and its `value` would cost two calls
         self._dispatched.add(band)
         self._waits.observe(band, verdict.waited)
         for term in verdict.changed_by:
@@ -203,10 +207,6 @@ class Metrics(Collector):
     def eta_missed(self, band: Band, seconds: float) -> None:
         """Record how far a forecast was from the wait; seconds, never negative."""
         self._errors.observe(band.value, seconds)
-
-    def box(self, state: BoxState) -> None:
-        """The box is in another state from now on."""
-        self._box.turned(state, self._seconds())
 
     def answered(self, model: str, status: int) -> None:
         """Count an inference request; a name that is no model counts as 'unknown'."""

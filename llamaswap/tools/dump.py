@@ -101,6 +101,8 @@ def model_settings(model: ModelConfig) -> dict[str, Any]:
     }
     if model.drain_on_disconnect:
         shown["drainOnDisconnect"] = True
+    if model.protected:
+        shown["protected"] = True
     return shown
 
 

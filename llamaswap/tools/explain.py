@@ -5,13 +5,14 @@ Answers from a configuration alone; what really runs at the moment is not its su
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from llamaswap.config.mistakes import Report
 from llamaswap.config.model import DEFAULT_CONCURRENCY_LIMIT, Config, GroupConfig, ModelConfig, SchedulerName
+from llamaswap.scheduling.guarding import protected_models
 from llamaswap.scheduling.matrix import MatrixPlanner
 from llamaswap.scheduling.registry import make_planner
 from llamaswap.tools.dump import model_settings
@@ -34,6 +35,7 @@ class Explanation:
     group: GroupConfig | None  # None with the matrix router
     sets: tuple[str, ...] | None  # names of the sets that it is in; None with the group router
     evicts: Mapping[str, bool]  # whether loading it stops this other model, if that alone runs
+    yields_to: tuple[str, ...]  # those of them that are protected: while one runs, it is not loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class Eviction:
     target: str
     running: tuple[str, ...]  # sorted
     stop: tuple[str, ...]  # sorted; a part of `running`
+    protected: tuple[str, ...]  # sorted; a part of `stop`, because of which the request is refused
 
 
 def explain(config: Config, name: str) -> Explanation:
@@ -53,7 +56,9 @@ def explain(config: Config, name: str) -> Explanation:
     """
     model = config.models[model_id(config, name)]
     make_room = make_planner(config)
-    others = (other for other in config.models if other != model.id)
+    evicts = {
+        other: bool(make_room(model.id, frozenset({other}))) for other in config.models if other != model.id
+    }
     return Explanation(
         model=model,
         port=_port(model),
@@ -63,7 +68,8 @@ def explain(config: Config, name: str) -> Explanation:
         width=_width(config, model),
         group=next((group for group in config.groups if model.id in group.members), None),
         sets=MatrixPlanner(config.matrix).sets_with(model.id) if config.matrix is not None else None,
-        evicts={other: bool(make_room(model.id, frozenset({other}))) for other in others},
+        evicts=evicts,
+        yields_to=_protected(config, (other for other, stops in evicts.items() if stops)),
     )
 
 
@@ -76,7 +82,12 @@ def eviction(config: Config, name: str, running: Sequence[str]) -> Eviction:
     target = model_id(config, name)
     present = frozenset(model_id(config, one) for one in running)
     stop = make_planner(config)(target, present)
-    return Eviction(target=target, running=tuple(sorted(present)), stop=tuple(sorted(stop)))
+    return Eviction(
+        target=target,
+        running=tuple(sorted(present)),
+        stop=tuple(sorted(stop)),
+        protected=_protected(config, stop),
+    )
 
 
 def model_id(config: Config, name: str) -> str:
@@ -101,11 +112,13 @@ def explanation_facts(explanation: Explanation) -> dict[str, Any]:
 
     What llama-swap doesn't know is only there when it is in use.
     """
-    ours = {}
+    ours: dict[str, Any] = {}
     if explanation.default_priority:
         ours["defaultPriority"] = explanation.default_priority
     if explanation.width > 1:
         ours["width"] = explanation.width
+    if explanation.yields_to:
+        ours["yieldsTo"] = list(explanation.yields_to)
     group = explanation.group
     return {
         "model": explanation.model.id,
@@ -121,8 +134,13 @@ def explanation_facts(explanation: Explanation) -> dict[str, Any]:
 
 
 def eviction_facts(answer: Eviction) -> dict[str, Any]:
-    """Return an eviction question and its answer for programs."""
-    return {"target": answer.target, "running": list(answer.running), "stop": list(answer.stop)}
+    """Return an eviction question and its answer for programs; `protected` is only there if somebody is."""
+    ours = {"protected": list(answer.protected)} if answer.protected else {}
+    return {"target": answer.target, "running": list(answer.running), "stop": list(answer.stop), **ours}
+
+
+def _protected(config: Config, models: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(protected_models(config.models).intersection(models)))
 
 
 def _port(model: ModelConfig) -> int | None:

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
 from llamaswap.config.load import load
 from llamaswap.config.model import NO_MAPPING, Config
@@ -17,7 +18,8 @@ from llamaswap.simulation.gathering import Gathered, gather
 from llamaswap.simulation.mapping import OTHERS, Cost, TraceMapping, read_mapping
 from llamaswap.simulation.packed import PackedArrivals
 from llamaswap.simulation.placing import NOT_MEASURED, Costs
-from llamaswap.simulation.progress import Report
+from llamaswap.simulation.plots import check
+from llamaswap.simulation.progress import Report, bar
 from llamaswap.simulation.records import BadLine, Unusable, number
 from llamaswap.simulation.scenario import DEFAULT_LOAD, Scenario, box_of
 from llamaswap.simulation.stored import measure
@@ -69,13 +71,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
-def read(options: argparse.Namespace, environ: Mapping[str, str], progress: Report) -> Replay:
-    """Read everything that the command line names.
+def read(options: argparse.Namespace, environ: Mapping[str, str], err: TextIO) -> Replay:
+    """Read everything that the command line names; `err` shows how far that is.
 
     Raises:
-        Unusable: a trace, a mapping or an option can't be used.
+        Unusable: a trace, a mapping, an option or the place of the plot can't be used.
         ConfigRejected: the configuration can't be.
     """
+    if options.plot is not None:
+        check(options.plot)
+    with bar(err, "reading") as progress:
+        return _read(options, environ, progress)
+
+
+def _read(options: argparse.Namespace, environ: Mapping[str, str], progress: Report) -> Replay:
     config = None
     if options.config is not None or options.config_dir is not None:
         config = load(options.config, options.config_dir, environ)

@@ -116,6 +116,7 @@ def _model() -> Schema:
                 "Requests at a time, waiting ones included; 0: 10 under fifo, no limit under serial.",
                 default=0,
             ),
+            "protected": flag("While it runs, requests that would have to unload it are refused."),
             "sendLoadingState": flag("Tell clients that stream a chat how loading goes.", default=None),
             "healthCheckTimeout": number("Has no effect here; the global value counts.", deprecated=True),
             "filters": _filters({"strip_params": text("The old spelling of stripParams.", deprecated=True)}),

@@ -11,7 +11,7 @@ from typing import TextIO, TypeAlias
 
 from llamaswap.scheduling.vocabulary import Band, band_of
 from llamaswap.simulation.engine import simulate
-from llamaswap.simulation.plots import check, draw_waits
+from llamaswap.simulation.plots import draw_waits
 from llamaswap.simulation.progress import bar
 from llamaswap.simulation.results import Outcome, Results
 from llamaswap.simulation.scenario import Scenario
@@ -49,10 +49,7 @@ def run(options: argparse.Namespace, out: TextIO, err: TextIO, environ: Mapping[
     Raises:
         Unusable, ConfigRejected: something that the command line names can't be used.
     """
-    if options.plot is not None:
-        check(options.plot)
-    with bar(err, "reading") as progress:
-        told = replay.read(options, environ, progress)
+    told = replay.read(options, environ, err)
     played = contenders(told.box, options.set, options.against)
     waits: Waits = {band.value: defaultdict(lambda: array("d")) for band in Band}
     results = [_play(told, scenario, waits, err, plotted=options.plot is not None) for scenario in played]

@@ -17,7 +17,7 @@ from typing import TextIO
 from llamaswap.config.model import SerialSettings
 from llamaswap.config.scheduler import LARGEST_BONUS
 from llamaswap.simulation.advice import TOLERANCE, Advice, advise
-from llamaswap.simulation.plots import Point, check, draw_front
+from llamaswap.simulation.plots import Point, draw_front
 from llamaswap.simulation.progress import bar
 from llamaswap.simulation.records import BadLine, number
 from llamaswap.simulation.results import Results
@@ -73,10 +73,7 @@ def run(options: argparse.Namespace, out: TextIO, err: TextIO, environ: Mapping[
     Raises:
         Unusable, ConfigRejected: something that the command line names can't be used.
     """
-    if options.plot is not None:
-        check(options.plot)
-    with bar(err, "reading") as progress:
-        told = replay.read(options, environ, progress)
+    told = replay.read(options, environ, err)
     with bar(err, "settings", many=False) as progress:
         tuning = tune(
             told.arrivals,

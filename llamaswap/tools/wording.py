@@ -17,6 +17,8 @@ from llamaswap.tools.explain import Eviction, Explanation
 INDENT = 16
 """The column in which the lines begin."""
 
+OVERRIDES = "the request says X-LlamaSwap-Evict: protected"
+
 Item: TypeAlias = tuple[str, Iterable[str]]
 """A label and its lines; without lines it is left out."""
 
@@ -31,7 +33,7 @@ def describe(explanation: Explanation, answer: Eviction | None) -> str:
     model = explanation.model
     items = [*_about(model), *_starting(explanation), *_sharing(explanation), *_serving(explanation)]
     if answer is not None:
-        items.append((f"with {_names(answer.running)} running", [_stops(answer.stop)]))
+        items.append((f"with {_names(answer.running)} running", [_stops(answer)]))
     return "".join(line + "\n" for line in (_printable(model.id), *_laid_out(items)))
 
 
@@ -66,7 +68,15 @@ def _sharing(explanation: Explanation) -> list[Item]:
         ("sets", [] if explanation.sets is None else [", ".join(explanation.sets) or "none: it runs alone"]),
         ("loading stops", [_names(stopped)]),
         ("but not", [_names(spared)] if spared else []),
+        *_protection(explanation),
     ]
+
+
+def _protection(explanation: Explanation) -> Iterator[Item]:
+    if explanation.yields_to:
+        yield "refused", [f"while {' or '.join(explanation.yields_to)} runs, unless {OVERRIDES}"]
+    if explanation.model.protected:
+        yield "protected", [f"it makes way for another model only if {OVERRIDES}"]
 
 
 def _serving(explanation: Explanation) -> list[Item]:
@@ -119,8 +129,9 @@ def _timeouts(model: ModelConfig) -> str:
     return ", ".join(f"{name} {f'{limit} s' if limit > 0 else 'none'}" for name, limit in limits.items())
 
 
-def _stops(models: tuple[str, ...]) -> str:
-    return f"loading stops {_names(models)}"
+def _stops(answer: Eviction) -> str:
+    held = f"; {_names(answer.protected)} only if {OVERRIDES}" if answer.protected else ""
+    return f"loading stops {_names(answer.stop)}{held}"
 
 
 def _names(models: Iterable[str]) -> str:

@@ -31,7 +31,7 @@ from llamaswap.web.decision import tell
 from llamaswap.web.guestbook import GuestBook
 from llamaswap.web.orders import Order, Parcel
 from llamaswap.web.standing import Standings
-from llamaswap.web.turns import Cancelled, Told, Turns
+from llamaswap.web.turns import Cancelled, Told, Turn, Turns
 from llamaswap.web.visit import Visit
 
 # Looking a member up in its class takes as long as a call.
@@ -145,14 +145,20 @@ class Inference:
 
     def _forwarding(self, exchange: Exchange, order: Order, visit: Visit) -> Awaitable[Outcome]:
         """Make the request ready; what is returned sends it when its turn has come."""
-        visit.caller = self._standings.of(exchange.head).name
+        standing = self._standings.of(exchange.head)
+        visit.caller = standing.name
         parcel = order.pack()
         visit.sent((parcel.body.decoded,) if parcel.body.size else ())
         destination = order.destination
         if destination is None:
             raise UnknownModel
         if isinstance(destination, Local):
-            return self._turns.take(exchange, order, destination.model, parcel, visit)
+            model = destination.model
+            return self._turns.take(
+                Turn(
+                    exchange=exchange, order=order, model=model, parcel=parcel, visit=visit, standing=standing
+                )
+            )
         return self._peers.forward(
             exchange, destination.peer, parcel.target, parcel.body, observer=visit.witness, metered=order.row
         )

@@ -80,11 +80,11 @@ class KeepAlive:
 
     def _beat(self) -> None:
         left = self._early.spoken_at + self._every - self._clock.seconds()
-        if left < _SOON:
-            left = self._every
-            if self._early.heard:
-                self._early.say(self._words())
-        self._call = self._clock.callLater(left, self._beat)
+        due = left < _SOON
+        # First, since `stop` may be called while something is said.
+        self._call = self._clock.callLater(self._every if due else left, self._beat)
+        if due and self._early.heard:
+            self._early.say(self._words())
 
 
 def comment(what: str) -> bytes:

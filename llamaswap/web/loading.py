@@ -127,13 +127,14 @@ class LoadingStory:
         if not self._pieces:
             self._think()
         piece = self._pieces.popleft() if self._pieces else ""
-        if piece:
-            self._early.say(event(piece))
         if self._pieces:
             pause = len(piece.encode("utf-8", "replace")) / TYPED_BYTES_PER_SECOND
         else:
             pause = max(0.0, self._tick_at - self._clock.seconds())
+        # First, since `hush` may be called while something is said.
         self._call = self._clock.callLater(pause, self._say_next)
+        if piece:
+            self._early.say(event(piece))
 
     def _think(self) -> None:
         """Find the next text: news of the queue, now and then a remark, else a dot."""

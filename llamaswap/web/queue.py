@@ -148,7 +148,7 @@ def read_priority(body: bytes) -> int:
     """
     try:
         said: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as mistake:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as mistake:
         raise BadRequest("the body is no JSON") from mistake
     if not isinstance(said, dict) or said.keys() != {"priority"}:
         raise BadRequest('the body must be {"priority": ...} and nothing else')

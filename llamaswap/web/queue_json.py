@@ -6,13 +6,13 @@ ids are the numbers of tickets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from llamaswap.queueing import Explained, JobRow, QueuePage, TicketRow
 from llamaswap.scheduling.explaining import Ahead, Bound, Terms
 from llamaswap.scheduling.forecast import Eta
-from llamaswap.scheduling.vocabulary import Band, BandView
+from llamaswap.scheduling.vocabulary import Band, Ticket
+from llamaswap.telemetry.messages import bands_facts
 from llamaswap.telemetry.stamps import microseconds, write_moment
 
 JsonObject = dict[str, Any]
@@ -31,7 +31,7 @@ def page_json(page: QueuePage, offset: int, limit: int) -> JsonObject:
         "scheduler": "serial" if page.serial else "fifo",
         "paused": [band for band in Band if band in page.paused],
         "waiting": page.waiting,
-        "bands": bands_json(page.bands),
+        "bands": bands_facts(page.bands),
         "jobs": [_job(job) for job in page.jobs],
         "offset": offset,
         "limit": limit,
@@ -58,22 +58,17 @@ def explained_json(explained: Explained, wall: float) -> JsonObject:
     }
 
 
-def bands_json(bands: Mapping[Band, BandView]) -> JsonObject:
-    """Return depth and longest wait of each band."""
-    return {
-        band.value: {"depth": view.depth, "oldest_wait_ms": _ms(view.oldest_wait)}
-        for band, view in bands.items()
-    }
+def _about(row: JobRow | TicketRow) -> JsonObject:
+    return {**_named(row.ticket), "band": row.band, "waited_ms": _ms(row.waited)}
+
+
+def _named(ticket: Ticket) -> JsonObject:
+    return {"id": ticket.number, "model": ticket.model, "priority": ticket.priority}
 
 
 def _job(row: JobRow) -> JsonObject:
-    ticket = row.ticket
     return {
-        "id": ticket.number,
-        "model": ticket.model,
-        "priority": ticket.priority,
-        "band": row.band,
-        "waited_ms": _ms(row.waited),
+        **_about(row),
         "state": "loading" if row.loading else "running",
         "since_ms": _ms(row.lasted),
         "remaining": _eta(row.remaining),
@@ -81,13 +76,9 @@ def _job(row: JobRow) -> JsonObject:
 
 
 def _ticket(row: TicketRow) -> JsonObject:
-    ticket, terms = row.ticket, row.terms
+    terms = row.terms
     return {
-        "id": ticket.number,
-        "model": ticket.model,
-        "priority": ticket.priority,
-        "band": row.band,
-        "waited_ms": _ms(row.waited),
+        **_about(row),
         "terms": None if terms is None else _terms(terms),
         "score": None if terms is None else _points(terms.score),
         "position": row.position,
@@ -104,8 +95,7 @@ def _terms(terms: Terms) -> JsonObject:
 
 
 def _ahead(ahead: Ahead) -> JsonObject:
-    ticket = ahead.ticket
-    return {"id": ticket.number, "model": ticket.model, "priority": ticket.priority, "by": ahead.by}
+    return {**_named(ahead.ticket), "by": ahead.by}
 
 
 def _bound(bound: Bound, now: float, wall: float) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from llamaswap.calls import maxwait, priority
+from llamaswap.calls import evict, maxwait, priority
 from llamaswap.calls.callers import Policy
 from llamaswap.config.model import CallerConfig, PrioritiesConfig
 from llamaswap.http1.heads import RequestHead
@@ -19,6 +19,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     caller: CallerConfig | None  # whose key it carries
     name: str  # the caller's, '' for nobody in particular
     max_wait: float | None  # seconds that it wants to wait at most
+    overrides: bool  # it may unload protected models
     odd_priority: bool  # its header made no sense, and counts as 0
     odd_max_wait: bytes  # what made no sense of the other one, b'' if nothing
 
@@ -60,6 +61,7 @@ class Standings:
             caller=caller,
             name="" if caller is None else caller.name,
             max_wait=max_wait,
+            overrides=evict.overrides(head.get(evict.HEADER)),
             odd_priority=not read.parseable,
             odd_max_wait=limit or b"" if max_wait is None else b"",
         )

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Final
 
+import msgspec
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -56,6 +57,17 @@ class Told(Refusal):
     """A refusal that the client has had already, inside the answer that kept it company."""
 
 
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One call, ready to take its turn."""
+
+    exchange: Exchange
+    order: Order
+    model: ModelConfig
+    parcel: Parcel
+    visit: Visit
+    standing: Standing
+
+
 class Turns:
     """Takes calls through the queue, and to their model.
 
@@ -90,9 +102,7 @@ class Turns:
         self._clock = clock
         self._dice = dice
 
-    def take(
-        self, exchange: Exchange, order: Order, model: ModelConfig, parcel: Parcel, visit: Visit
-    ) -> Awaitable[Outcome]:
+    def take(self, turn: Turn) -> Awaitable[Outcome]:
         """Return what waits for the call's turn and uses it.
 
         Raises:
@@ -101,11 +111,11 @@ class Turns:
             Abandoned: it was ended before it held a lease.
             CancelledError: it was ended before the upstream answered.
         """
-        if order.stream or self._keep_alive is not None:
-            company = self._company(exchange, order, model)
+        if turn.order.stream or self._keep_alive is not None:
+            company = self._company(turn.exchange, turn.order, turn.model)
             if company is not None:
-                return self._in_company(exchange, order, model, parcel, visit, company)
-        return self._in_turn(exchange, order, model, parcel, visit, None)
+                return self._in_company(turn, company)
+        return self._in_turn(turn, None)
 
     async def past_the_queue(self, exchange: Exchange, order: Order, model: ModelConfig) -> bool:
         """Relay a WebSocket that its model ignores: no ticket, no row, no sign of life.
@@ -143,40 +153,24 @@ class Turns:
             )
         return Company(early, model.id, self._clock, story=story, rhythm=rhythm)
 
-    async def _in_company(
-        self,
-        exchange: Exchange,
-        order: Order,
-        model: ModelConfig,
-        parcel: Parcel,
-        visit: Visit,
-        company: Company,
-    ) -> Outcome:
+    async def _in_company(self, turn: Turn, company: Company) -> Outcome:
         with company:
             try:
-                return await self._in_turn(exchange, order, model, parcel, visit, company)
+                return await self._in_turn(turn, company)
             except Refusal as refusal:
                 told = company.refuse(refusal)
                 if told is None:
                     raise
-                visit.refused(refusal, told)
+                turn.visit.refused(refusal, told)
                 raise Told(refusal.message) from refusal
             except (CancelledError, Abandoned):
-                if not exchange.gone:
+                if not turn.exchange.gone:
                     company.cancelled(Cancelled())
                 raise
 
-    async def _in_turn(
-        self,
-        exchange: Exchange,
-        order: Order,
-        model: ModelConfig,
-        parcel: Parcel,
-        visit: Visit,
-        company: Company | None,
-    ) -> Outcome:
+    async def _in_turn(self, turn: Turn, company: Company | None) -> Outcome:
         """Wait for the box, and give it back as soon as the upstream is done."""
-        standing = self._standings.of(exchange.head)
+        model, visit, standing = turn.model, turn.visit, turn.standing
         if standing.odd_priority or standing.odd_max_wait:
             self._note_oddities(standing)
         priority = standing.priority
@@ -191,44 +185,37 @@ class Turns:
         async with self._dispatcher.lease(
             model.id,
             priority,
-            looks_only=order.looks_only,
+            looks_only=turn.order.looks_only,
             max_wait=standing.max_wait,
+            overrides=standing.overrides,
             told=visit.dispatched if company is None else dispatched,
             queued=None if company is None else company.queued,
         ) as lease:
             visit.leased(lease)
             if lease.verdict is not None:
-                tell(exchange, lease.verdict, lease.load)
+                tell(turn.exchange, lease.verdict, lease.load)
             if company is not None:
                 company.leased()
-            outcome = await self._relay(exchange, order, lease, parcel, visit, company)
+            outcome = await self._relay(turn, lease, company)
             if outcome.ended is not _COMPLETE or outcome.head.status >= FAILURES:
                 self._dispatcher.cut_short(lease)
             if outcome.ended is _DIED:
                 self._note_death(model.id, outcome)
             return outcome
 
-    async def _relay(
-        self,
-        exchange: Exchange,
-        order: Order,
-        lease: Lease,
-        parcel: Parcel,
-        visit: Visit,
-        company: Company | None,
-    ) -> Outcome:
+    async def _relay(self, turn: Turn, lease: Lease, company: Company | None) -> Outcome:
         """Relay under a lease; a server that turns out to have died meanwhile is started once more."""
         server = lease.server
         for again in (True, False):
             try:
                 return await self._upstream.forward(
-                    exchange,
+                    turn.exchange,
                     server.address,
                     server.model,
-                    parcel.target,
-                    parcel.body,
-                    observer=visit.witness,
-                    metered=order.row,
+                    turn.parcel.target,
+                    turn.parcel.body,
+                    observer=turn.visit.witness,
+                    metered=turn.order.row,
                     into=None if company is None else company.answered,
                 )
             except UpstreamFailed as failed:

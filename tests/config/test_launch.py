@@ -36,7 +36,15 @@ def test_a_change_that_a_running_child_cannot_follow_shows_in_its_own_digest(
 
 
 @pytest.mark.parametrize(
-    "changes", [{"ttl": 60}, {"aliases": ("n",)}, {"name": "M"}, {"concurrency_limit": 3}, {"unlisted": True}]
+    "changes",
+    [
+        {"ttl": 60},
+        {"aliases": ("n",)},
+        {"name": "M"},
+        {"concurrency_limit": 3},
+        {"unlisted": True},
+        {"protected": True},
+    ],
 )
 def test_anything_else_leaves_the_child_alone(changes: dict[str, Any]) -> None:
     other = replace(MODEL, **changes)

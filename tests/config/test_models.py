@@ -32,6 +32,7 @@ def test_every_setting_is_read() -> None:
             name: 2.10
             description: text
             concurrencyLimit: 0x10
+            protected: yes
             sendLoadingState: true
             metadata: {a: [1, {b: ~}]}
             timeouts: {connect: 5}
@@ -55,6 +56,7 @@ def test_every_setting_is_read() -> None:
         name="2.1",
         description="text",
         concurrency_limit=16,
+        protected=True,
         send_loading_state=True,
         metadata={"a": [1, {"b": None}]},
         timeouts=Timeouts(connect=5),
@@ -115,6 +117,7 @@ def test_a_key_in_the_wrong_case_is_an_unknown_one() -> None:
         ("env: A=1", "env: expected a list, got a single value"),
         ("env: [[a]]", "env[0]: expected text, got a list"),
         ("timeouts: {connect: 5s}", "timeouts.connect: expected seconds, got '5s'"),
+        ("protected: maybe", "protected: expected true or false, got 'maybe'"),
         (
             "compat: {drainOnDisconnect: maybe}",
             "compat.drainOnDisconnect: expected true or false, got 'maybe'",

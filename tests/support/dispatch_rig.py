@@ -79,7 +79,7 @@ class Tally:
         """Noted."""
         self.missed.append((band, seconds))
 
-    def box(self, state: BoxState) -> None:
+    def box(self, state: BoxState, now: float) -> None:
         """Noted."""
         self.box_states.append(state)
 
@@ -97,6 +97,7 @@ class Caller:
         then: Callable[[Caller], None] | None = None,
         queued: Queued | None = None,
         max_wait: float | None = None,
+        overrides: bool = False,
         reason: SwapReason = "request",
     ) -> None:
         self.model = model
@@ -112,6 +113,7 @@ class Caller:
         self._looks_only = looks_only
         self._queued = queued
         self._max_wait = max_wait
+        self._overrides = overrides
         self._reason: SwapReason = reason
         self._job: Deferred[None] = Deferred()
         self._task = Deferred.fromCoroutine(self._call())
@@ -159,6 +161,7 @@ class Caller:
             told=lambda verdict, _now: self.verdicts.append(verdict),
             queued=self._queued,
             max_wait=self._max_wait,
+            overrides=self._overrides,
             reason=self._reason,
         ) as lease:
             self.lease = lease

@@ -8,10 +8,11 @@ expects of one scheduler is that test's business.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import assert_never
 
+import msgspec
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import Clock
 
@@ -55,6 +56,7 @@ class Box:
         make_room: the planner that the scheduler was given.
         one_job: whether it promises at most one job at any moment.
         width: of which models it may have more, all of one and none that loads.
+        protected: models that nobody else's ticket may end, but one that overrides that.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Box:
         *,
         one_job: bool,
         width: Mapping[str, int] | None = None,
+        protected: Iterable[str] = (),
     ) -> None:
         self.scheduler = scheduler
         self.clock = Clock()
@@ -88,6 +91,7 @@ class Box:
         self._make_room = make_room
         self._one_job = one_job
         self._width = width or {}
+        self._protected = frozenset(protected)
         self._begun_before: set[str] = set()  # loads that an earlier configuration has planned
         self._durations: dict[int, float] = {}
         self._timers: dict[int, IDelayedCall] = {}
@@ -97,10 +101,14 @@ class Box:
 
     # What clients and operators do.
 
-    def arrive(self, model: str, priority: int = 0, *, job: float = 1.0) -> Ticket:
+    def arrive(self, model: str, priority: int = 0, *, job: float = 1.0, overrides: bool = False) -> Ticket:
         """Let a request arrive whose upstream takes `job` seconds to answer."""
         ticket = Ticket(
-            number=len(self.tickets) + 1, model=model, priority=priority, arrived=self.clock.seconds()
+            number=len(self.tickets) + 1,
+            model=model,
+            priority=priority,
+            arrived=self.clock.seconds(),
+            overrides=overrides,
         )
         self.tickets.append(ticket)
         self.life[ticket.number] = Life.WAITING
@@ -135,9 +143,7 @@ class Box:
                 assert ticket.number not in self.waiting
                 return ()
             other, decisions = self.scheduler.reprioritise(ticket, priority, facts)
-            assert other == Ticket(
-                number=ticket.number, model=ticket.model, priority=priority, arrived=ticket.arrived
-            )
+            assert other == msgspec.structs.replace(ticket, priority=priority)
             self.waiting[ticket.number] = other
             return decisions
 
@@ -230,7 +236,10 @@ class Box:
 
     def _take_up(self, event: Event) -> None:
         self.facts = Facts(
-            now=self.clock.seconds(), running=self.fleet.running(), ready=frozenset(self.fleet.ready)
+            now=self.clock.seconds(),
+            running=self.fleet.running(),
+            ready=frozenset(self.fleet.ready),
+            stopping=self.fleet.stopping(),
         )
         for decision in event(self.facts):
             self._carry_out(decision)
@@ -254,6 +263,7 @@ class Box:
                 self._serve(ticket)
             case Stop(models):
                 assert not models & self._models_of_jobs(), "stopped under a job"
+                assert not models & self._kept(), "ended a protected model"
                 self.stops.append(models)
                 self.fleet.stop(models)
             case Refuse(ticket, refusal):
@@ -279,6 +289,7 @@ class Box:
         assert model not in evict
         busy = {ticket.model for ticket in self.jobs.values() if self._serves(ticket)}
         assert not evict & busy, "evicted under a running job"
+        assert self._overrides(model) or not evict & self._kept(), "evicted a protected model"
         self.loads.append((model, evict))
         self._begun_before.discard(model)
         self.fleet.load(model, evict)
@@ -322,6 +333,13 @@ class Box:
     def _models_of_jobs(self) -> set[str]:
         return {ticket.model for ticket in self.jobs.values()}
 
+    def _kept(self) -> frozenset[str]:
+        """Return the protected models that run and stay."""
+        return (self._protected & self.fleet.running()) - self.fleet.stopping()
+
+    def _overrides(self, model: str) -> bool:
+        return any(ticket.overrides for ticket in self.jobs.values() if ticket.model == model)
+
     def _child_starts(self, model: str) -> None:
         if model in self._begun_before:
             self._begun_before.remove(model)
@@ -343,7 +361,7 @@ class Box:
         if any(self.scheduler.band(ticket) not in self.paused for ticket in self.waiting.values()):
             assert self.jobs or (self.fleet.loads and not self._one_job), "the box is free and somebody waits"
         if self._one_job and self.jobs:
-            strays = self.fleet.loads.keys() - self._models_of_jobs() - self.fleet.ready
+            strays = self.fleet.loads.keys() - self._models_of_jobs() - self.fleet.ready - self._kept()
             assert not strays, f"{strays} load for nobody beside a job"
         lives = {number: life for number, life in self.life.items() if life is not Life.CANCELLED}
         assert self.waiting.keys() == {n for n, life in lives.items() if life is Life.WAITING}

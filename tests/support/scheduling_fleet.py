@@ -44,6 +44,10 @@ class Fleet:
         """Return the models whose child is starting, ready or stopping."""
         return frozenset(self.ready | self._starting.keys() | self._stopping)
 
+    def stopping(self) -> frozenset[str]:
+        """Return the models whose child is stopping."""
+        return frozenset(self._stopping)
+
     def load(self, model: str, evict: frozenset[str]) -> None:
         """Stop `evict`, wait for that, then make the model ready."""
         assert model not in self.loads, f"{model} is loading already"

@@ -26,9 +26,15 @@ class Known(Estimates):
         return self.runs_of.get(model)
 
 
-def models_named(names: Iterable[str], limits: Mapping[str, int] | None = None) -> dict[str, ModelConfig]:
-    """Return a model for each name, with the concurrency limits that are given."""
-    return {name: ModelConfig(id=name, concurrency_limit=(limits or {}).get(name, 0)) for name in names}
+def models_named(
+    names: Iterable[str], limits: Mapping[str, int] | None = None, protected: Iterable[str] = ()
+) -> dict[str, ModelConfig]:
+    """Return a model for each name, with the limits that are given; some are protected."""
+    kept = frozenset(protected)
+    return {
+        name: ModelConfig(id=name, concurrency_limit=(limits or {}).get(name, 0), protected=name in kept)
+        for name in names
+    }
 
 
 def rivals(names: Iterable[str]) -> tuple[GroupConfig, ...]:
@@ -46,6 +52,7 @@ def serial_box(
     width: Mapping[str, int] | None = None,
     swap_budget: float = 0.0,
     runs: Mapping[str, float] | None = None,
+    protected: Iterable[str] = (),
 ) -> Box:
     """Return a box under the serial scheduler; without `groups` its models evict each other.
 
@@ -58,6 +65,7 @@ def serial_box(
         width: jobs at once, by model.
         swap_budget: seconds.
         runs: how long a job is expected to take, by model, in seconds; others were never measured.
+        protected: which keep their place while they run.
     """
     names = tuple(names)
     make_room = GroupPlanner(rivals(names) if groups is None else groups).make_room
@@ -65,8 +73,9 @@ def serial_box(
         aging_divisor=divisor, swap_affinity_bonus=bonus, width=width or {}, swap_budget=swap_budget
     )
     estimates = Known(runs or {})
-    scheduler = SerialScheduler(settings, models_named(names, limits), make_room, estimates=estimates)
-    return Box(scheduler, make_room, one_job=True, width=width)
+    models = models_named(names, limits, protected)
+    scheduler = SerialScheduler(settings, models, make_room, estimates=estimates)
+    return Box(scheduler, make_room, one_job=True, width=width, protected=protected)
 
 
 def fifo_box(
@@ -75,9 +84,10 @@ def fifo_box(
     groups: Sequence[GroupConfig] | None = None,
     limits: Mapping[str, int] | None = None,
     priorities: Mapping[str, int] | None = None,
+    protected: Iterable[str] = (),
 ) -> Box:
     """Return a box under the fifo scheduler; without `groups` its models evict each other."""
     names = tuple(names)
     make_room = GroupPlanner(rivals(names) if groups is None else groups).make_room
-    scheduler = FifoScheduler(priorities or {}, models_named(names, limits), make_room)
-    return Box(scheduler, make_room, one_job=False)
+    scheduler = FifoScheduler(priorities or {}, models_named(names, limits, protected), make_room)
+    return Box(scheduler, make_room, one_job=False, protected=protected)

@@ -27,6 +27,7 @@ class Arrive:
     model: str
     priority: int
     job: float  # seconds
+    overrides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,13 @@ meddled_walks: st.SearchStrategy[list[Step]] = st.lists(
 """Lives in which an operator meddles with the queue, too."""
 
 
+ruthless_walks: st.SearchStrategy[list[Step]] = st.lists(
+    st.one_of(_steps, _steps, _meddling, st.builds(Arrive, _models, _priorities, _times, st.just(True))),
+    max_size=40,
+)
+"""The same, and now and then somebody who may evict protected models."""
+
+
 @st.composite
 def groupings(draw: st.DrawFn) -> tuple[GroupConfig, ...]:
     """Draw a partition of MODELS into groups of any kind."""
@@ -136,8 +144,8 @@ def walk(box: Box, steps: Sequence[Step], *, load_time: float, stop_time: float)
 
 def _take(box: Box, step: Step) -> None:
     match step:
-        case Arrive(model, priority, job):
-            box.arrive(model, priority, job=job)
+        case Arrive(model, priority, job, overrides):
+            box.arrive(model, priority, job=job, overrides=overrides)
         case Leave(which):
             if box.tickets:
                 box.cancel(box.tickets[which % len(box.tickets)])

@@ -145,6 +145,10 @@ class NotedRows(Journal):
         return fail(self.trouble) if self.trouble else succeed(self.store.stats(model))
 
     @override
+    def look(self, question: Callable[[ActivityStore], T]) -> Deferred[T]:
+        return fail(self.trouble) if self.trouble else succeed(question(self.store))
+
+    @override
     def aside(self, work: Callable[[], T]) -> Deferred[T]:
         return succeed(work())
 

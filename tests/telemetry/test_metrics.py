@@ -145,9 +145,9 @@ def test_the_error_of_a_forecast_falls_into_its_bucket() -> None:
 def test_the_time_of_the_box_counts_up_to_the_moment_of_the_scrape() -> None:
     scrape = Scrape()
     scrape.now = 5.0
-    scrape.metrics.box("load")
+    scrape.metrics.box("load", 5.0)
     scrape.now = 7.0
-    scrape.metrics.box("run")
+    scrape.metrics.box("run", 7.0)
     scrape.now = 10.0
     assert scrape.by("state", "llamaswap_box_seconds_total") == {"run": 3, "load": 2, "idle": 5}
 
@@ -158,7 +158,7 @@ def test_the_time_of_the_box_counts_up_to_the_moment_of_the_scrape() -> None:
 def test_metrics_are_what_a_dispatcher_tells() -> None:
     observer: DispatchObserver = Scrape().metrics
 
-    observer.box("run")
+    observer.box("run", 0.0)
 
 
 def test_no_label_ever_holds_what_a_caller_chose() -> None:
@@ -186,7 +186,7 @@ def test_after_a_reload_new_models_are_counted_and_what_was_counted_stays() -> N
     scrape.metrics.load_began("a")
     scrape.metrics.answered("b", 200)
     scrape.metrics.bounded(Band.BATCH, "deadline")
-    scrape.metrics.box("run")
+    scrape.metrics.box("run", 0.0)
     scrape.now = 2.0
 
     scrape.metrics.know(["b", "c"])

@@ -94,6 +94,13 @@ def test_a_model_that_is_read_to_its_end_says_so() -> None:
     assert "drainOnDisconnect" not in model_settings(grouped().models["qwen"])
 
 
+def test_protected_is_shown_where_it_is_set() -> None:
+    kept = load_text('models: {m: {cmd: s, proxy: "http://h", protected: true}}').models["m"]
+
+    assert model_settings(kept)["protected"] is True
+    assert "protected" not in model_settings(grouped().models["qwen"])
+
+
 def test_numbers_that_json_lacks_are_wrapped() -> None:
     assert free_form({"a": [float("inf"), float("-inf"), 1.5]}) == {
         "a": [{"$float": "inf"}, {"$float": "-inf"}, 1.5]

@@ -15,7 +15,7 @@ from llamaswap.tools.explain import (
     explanation_facts,
     model_id,
 )
-from support.tools_configs import grouped, sets
+from support.tools_configs import GROUPS, grouped, sets
 
 
 def test_a_model_is_found_by_its_id_and_by_every_alias() -> None:
@@ -113,6 +113,24 @@ def test_an_eviction_question_takes_aliases_and_answers_with_ids() -> None:
     answer = eviction(grouped(), "coder", ["q", "embed", "qwen"])
 
     assert eviction_facts(answer) == {"target": "coder", "running": ["embed", "qwen"], "stop": ["qwen"]}
+
+
+PROTECTED = GROUPS.replace("concurrencyLimit: 3", "protected: true")
+
+
+def test_an_eviction_question_names_the_protected_models_that_it_is_about() -> None:
+    config = load_text(PROTECTED)
+
+    assert eviction_facts(eviction(config, "qwen", ["coder", "embed"]))["protected"] == ["coder"]
+    assert "protected" not in eviction_facts(eviction(config, "coder", ["qwen"]))
+
+
+def test_a_model_is_told_to_whom_it_yields() -> None:
+    config = load_text(PROTECTED)
+
+    assert [explain(config, name).yields_to for name in ("qwen", "coder", "embed")] == [("coder",), (), ()]
+    assert explanation_facts(explain(config, "qwen"))["yieldsTo"] == ["coder"]
+    assert explanation_facts(explain(config, "coder"))["settings"]["protected"] is True
 
 
 def test_an_eviction_question_may_be_about_an_idle_box() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from support.traces import AZURE_2023, dispatched, store, written
 def replay(*words: str | Path) -> Replay:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    return read(parser.parse_args([str(word) for word in words]), {}, lambda _done, _total: None)
+    return read(parser.parse_args([str(word) for word in words]), {}, StringIO())
 
 
 @pytest.fixture

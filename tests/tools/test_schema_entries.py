@@ -16,7 +16,8 @@ peers: {p: {proxy: "http://p", models: [x]}}
 
 
 def test_a_model_has_the_defaults_that_are_shown() -> None:
-    real = effective(load_text(CONFIG))["models"]["m"]
+    ours = {"protected": False}  # what llama-swap does not know is shown where it is set
+    real = {**ours, **effective(load_text(CONFIG))["models"]["m"]}
     inherited = {"ttl", "unloadTimeout", "proxy"}
     shown = {key: value["default"] for key, value in MODEL.items() if "default" in value}
 

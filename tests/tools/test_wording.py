@@ -6,7 +6,7 @@ from llamaswap.config.load import load_text
 from llamaswap.config.model import Config
 from llamaswap.tools.explain import eviction, explain
 from llamaswap.tools.wording import describe
-from support.tools_configs import grouped, sets
+from support.tools_configs import GROUPS, grouped, sets
 
 QWEN = """\
 qwen
@@ -68,6 +68,18 @@ def test_a_model_without_checks_or_limits_reads_well() -> None:
     assert shown["limit"] == "any number of requests at a time, waiting ones included"
     assert shown["group"] == (
         "always (members stay together, leaves other groups alone, is not unloaded by them): embed"
+    )
+
+
+def test_protection_is_told_to_both_sides() -> None:
+    config = load_text(GROUPS.replace("concurrencyLimit: 3", "protected: true"))
+    asked = describe(explain(config, "qwen"), eviction(config, "qwen", ["coder", "embed"]))
+
+    overrides = "the request says X-LlamaSwap-Evict: protected"
+    assert lines(config, "qwen")["refused"] == f"while coder runs, unless {overrides}"
+    assert lines(config, "coder")["protected"] == f"it makes way for another model only if {overrides}"
+    assert asked.splitlines()[-1] == (
+        f"  with coder, embed running  loading stops coder; coder only if {overrides}"
     )
 
 

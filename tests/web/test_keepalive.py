@@ -128,3 +128,17 @@ def test_a_comment_is_one_line_and_no_event(name: str) -> None:
 
     assert said.startswith(b": loading ") and said.endswith(b"\n\n")
     assert len(said.decode().splitlines()) == 2
+
+
+def test_it_can_be_stopped_while_it_speaks() -> None:
+    waiting = Waiting()
+
+    def words() -> bytes:
+        alive.stop()
+        return b": x\n\n"
+
+    alive = KeepAlive(waiting.early, 1.0, waiting.clock, words)
+    waiting.advance(1.1)
+
+    assert waiting.told() == b": x\n\n"
+    assert waiting.timers() == 0

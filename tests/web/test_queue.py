@@ -287,6 +287,7 @@ def test_a_priority_can_be_changed_and_the_age_stays(body: bytes, priority: int,
         b'{"priority": 1e3}',
         b'{"priority": 9223372036854775808}',
         b'{"priority": 1, "model": "b"}',
+        b'{"priority": ' + b"[" * 100_000,
     ],
 )
 def test_any_other_body_is_refused_and_changes_nothing(body: bytes) -> None:

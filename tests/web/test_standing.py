@@ -52,6 +52,12 @@ def test_nonsense_is_noted_and_counts_as_nothing_in_particular() -> None:
     assert (standing.max_wait, standing.odd_max_wait) == (None, b"soon")
 
 
+def test_a_head_may_say_that_it_unloads_protected_models() -> None:
+    assert STANDINGS.of(head(("X-LlamaSwap-Evict", "Protected"))).overrides
+    assert not STANDINGS.of(head(("X-LlamaSwap-Evict", "all"))).overrides
+    assert not STANDINGS.of(head()).overrides
+
+
 def test_a_head_is_read_once_for_each_configuration() -> None:
     asked = head(("X-Api-Key", "sk-pro"), ("X-LlamaSwap-Priority", "5"))
     anybody = Standings(Keyring(["sk-pro"]), PrioritiesConfig())
