@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort
@@ -33,6 +33,7 @@ from llamaswap.metering.captures import MIB, Captures
 from llamaswap.preload import Preloads
 from llamaswap.processes.probing import make_prober
 from llamaswap.processes.spawning import make_children
+from llamaswap.seeding import Seeding
 from llamaswap.supervision import Supervisor
 from llamaswap.surroundings import DaemonReactor, Surroundings
 from llamaswap.telemetry.inflight import InFlight
@@ -115,6 +116,7 @@ class LlamaSwapService(Service):
             self.engine.metrics.watch(Resources(self._latest_sample))
         self._generation = self._make_generation()
         self._preloads = Preloads(self.engine.dispatcher, reactor)
+        self._seeding = Seeding(self.engine.estimates)
         self._ending = Ending(self.engine, reactor, budget=STOP_BUDGET, grace=LEAST_CHILD_GRACE)
         self._site = Doors(self._handle, reactor, most=room_for(descriptors), ceilings=self.engine.ceilings)
         self._ports: list[IListeningPort] = []
@@ -133,6 +135,7 @@ class LlamaSwapService(Service):
         except CannotStart:
             self._give_up()
             raise
+        self._seeding.begin(self._config, self._around.journal)
         # Behind the ports: a daemon whose address is taken must not load anything.  No request can be
         # quicker, since none is read before this turn of the reactor is over.
         self._preload(self._config.preload)
@@ -203,6 +206,7 @@ class LlamaSwapService(Service):
         self._config = config
         self.lines.set_style(config.log_level, config.log_time_format)
         self.engine.reconfigure(config)
+        self._seeding.begin(config, self._around.journal)
         self._site.take_up()
         self._generation = self._make_generation()
         old_generation.end()
@@ -251,7 +255,7 @@ class LlamaSwapService(Service):
         self.engine.dispatcher.close()
         self._generation.end_streams()
         self._site.guard(())
-        await DeferredList([Deferred.fromCoroutine(_close(port)) for port in self._ports])
+        await DeferredList([maybeDeferred(port.stopListening) for port in self._ports])
         await self._hear_last_words()
         self._site.close_idle()
         await self._ending.jobs()
@@ -347,9 +351,3 @@ def _start(journal: Journal) -> None:
         journal.start()
     except StoreUnusable as unusable:
         raise CannotStart(f"{unusable.path}: {unusable.why}") from unusable
-
-
-async def _close(port: IListeningPort) -> None:
-    closing = port.stopListening()
-    if closing is not None:
-        await closing

@@ -144,6 +144,14 @@ class Journal:
         """Ask for the sums over all rows or one model's; fails with `StoreFailed` or `JournalClosed`."""
         return Deferred.fromCoroutine(self._ask(lambda store: store.stats(model)))
 
+    def look(self, question: Callable[[ActivityStore], T]) -> Deferred[T]:
+        """Ask something of the rows that the store has by now, without those that wait.
+
+        Whoever asks before a request comes hears nothing of its row.  The question is put on the writing
+        thread, and no row is written meanwhile.  Fails with `StoreFailed` or `JournalClosed`.
+        """
+        return Deferred.fromCoroutine(self._ask(question, of_all=False))
+
     def close(self) -> Deferred[None]:
         """Write what waits, close the store and end the thread, within `PATIENCE` seconds; never fails."""
         if self._closing is None:
@@ -251,10 +259,11 @@ class Journal:
             return defer.fail(JournalClosed("the activity journal is closed"))
         return deferToThreadPool(self._reactor, self._pool, work)
 
-    async def _ask(self, question: Callable[[ActivityStore], dict[str, Any]]) -> dict[str, Any]:
+    async def _ask(self, question: Callable[[ActivityStore], T], *, of_all: bool = True) -> T:
         if self._store is None or self._pool is None or self._ended:
             raise JournalClosed("the activity journal is closed")
-        await self._caught_up()
+        if of_all:
+            await self._caught_up()
         try:
             return await deferToThreadPool(self._reactor, self._pool, question, self._store)
         except _STORE_TROUBLE as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from llamaswap.activity.histogram import Spread, histogram
@@ -32,6 +32,14 @@ _RANKED: Final = (
 )
 _BINNED: Final = (
     "SELECT min(CAST((speed - ?2) / ?3 AS INTEGER), ?4) AS bin, count(*) FROM speeds GROUP BY bin"
+)
+
+# By the ids alone: whichever index SQLite might prefer would lead it through every row of a model.
+_GOOD_ROWS: Final = (
+    "SELECT model_id, duration_ms / 1000.0, metadata_json FROM activity NOT INDEXED"
+    " WHERE id >= ?2 AND id < ?3 AND model_id IN (SELECT value FROM json_each(?1))"
+    " AND resp_status_code BETWEEN 200 AND 299 AND error_msg = '' AND instr(metadata_json, ?4)"
+    " ORDER BY id DESC"
 )
 
 
@@ -111,6 +119,23 @@ class ActivityStore:
                 "prompt_histogram": self._histogram("prompt_per_second", model),
                 "gen_histogram": self._histogram("tokens_per_second", model),
             }
+
+    def newest(self) -> int:
+        """Return the id of the newest row, 0 if there is none."""
+        self._take_down()
+        (newest,) = self._db.execute("SELECT max(id) FROM activity").fetchone()
+        return newest or 0
+
+    def good_rows(self, models: Collection[str], ids: range, noted: str) -> list[tuple[str, float, str]]:
+        """Return model, seconds and metadata of what these models answered well, newest first.
+
+        Args:
+            ids: only rows with these are looked at.
+            noted: a key that the metadata has to have.
+        """
+        self._take_down()
+        wanted = (json.dumps(list(models)), ids.start, ids.stop, f'"{noted}":')
+        return self._db.execute(_GOOD_ROWS, wanted).fetchall()
 
     def close(self) -> None:
         """Close the file; nothing else may be called afterwards."""

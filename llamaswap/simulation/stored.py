@@ -1,7 +1,7 @@
 """The daemon's own activity store as a trace, and what it tells of this box: loads, runs, speeds.
 
-The file is opened to be read only, also while a daemon writes to it.  Knows the table and the metadata that
-the schedulers leave in it; the rest of a row means nothing here.
+The file is opened to be read only, also while a daemon writes to it.  Knows the table; what the
+schedulers noted in a row is read by `scheduling.noted`, and the rest of it means nothing here.
 
 A row is written when its answer has ended, and its time is whole seconds: so are the arrivals, give or take.
 """
@@ -19,8 +19,7 @@ from statistics import median
 from typing import NamedTuple
 from urllib.parse import quote
 
-import msgspec
-
+from llamaswap.scheduling.noted import Noted, read
 from llamaswap.simulation.records import Record, Unusable
 
 ABANDONED = (499, 504)  # the client left, or its own limit ran out
@@ -35,24 +34,6 @@ _SCHEDULED = (
     "SELECT EXISTS (SELECT 1 FROM activity WHERE metadata_json LIKE '%\"serial_priority\"%'"
     " OR metadata_json LIKE '%\"fifo_priority\"%')"
 )
-
-
-class _Told(msgspec.Struct, frozen=True):
-    """What the schedulers leave in a row; numbers are written as text."""
-
-    serial_priority: str = ""
-    fifo_priority: str = ""
-    serial_score: str = ""  # only of rows that were dispatched
-    serial_queue_wait_ms: str = "0"
-    serial_load_ms: str = "0"
-
-    @property
-    def scheduled(self) -> bool:
-        return bool(self.serial_priority or self.fifo_priority)
-
-
-_UNTOLD = _Told()
-_told = msgspec.json.Decoder(_Told).decode
 
 
 class _Job(NamedTuple):
@@ -126,7 +107,7 @@ def _jobs(path: Path) -> Iterator[_Job]:
         with closing(_open(path)) as database:
             (scheduled,) = database.execute(_SCHEDULED).fetchone()
             for row in database.execute(_ROWS):
-                told = _read(row[-1])
+                told = read(row[-1])
                 # A store of llama-swap has no metadata: then every answer is one of the box.
                 if told.scheduled if scheduled else row[2] == 200:
                     yield _job(row, told)
@@ -138,38 +119,18 @@ def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=BUSY)
 
 
-def _read(metadata: str) -> _Told:
-    try:
-        return _told(metadata) if metadata else _UNTOLD
-    except msgspec.DecodeError:
-        return _UNTOLD
-
-
-def _job(row: tuple[float, str, int, int, int, int, float, float, str], told: _Told) -> _Job:
+def _job(row: tuple[float, str, int, int, int, int, float, float, str], told: Noted) -> _Job:
     ended, model, status, lasted_ms, prompt, generated, prefill, decode, _ = row
     lasted = lasted_ms / 1000
-    waited, load = _seconds(told.serial_queue_wait_ms), _seconds(told.serial_load_ms)
-    run: float | None = max(0.0, lasted - waited - load)
+    run: float | None = told.run(lasted)
     if told.serial_priority and not told.serial_score:
         run = None
     elif not told.serial_priority:
         # Nobody noted the wait.  The upstream knows its own time, if it told.
         busy = _upstream(prompt, prefill) + _upstream(generated, decode)
         run = min(busy, lasted) if busy > 0 else lasted
-    priority = _whole(told.serial_priority or told.fifo_priority)
-    return _Job(ended - lasted, model, status, waited, load, run, prefill, decode, priority)
+    return _Job(ended - lasted, model, status, told.waited, told.load, run, prefill, decode, told.priority)
 
 
 def _upstream(tokens: int, rate: float) -> float:
     return tokens / rate if tokens > 0 and rate > 0 else 0.0
-
-
-def _seconds(text: str) -> float:
-    return _whole(text) / 1000
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text or "0")
-    except ValueError:
-        return 0

@@ -159,6 +159,26 @@ def test_a_question_does_not_wait_for_rows_that_come_later(desk: Desk) -> None:
     assert desk.journal.waiting == 1
 
 
+def test_a_look_sees_what_is_stored_and_waits_for_nothing_else(desk: Desk) -> None:
+    desk.write("stored")
+    desk.clock.listen_until(lambda: desk.written)
+    desk.journal.write(visit("waits"))
+
+    assert desk.clock.answer(desk.journal.look(ActivityStore.newest)) == 1
+    assert desk.journal.waiting == 1
+
+
+def test_a_look_that_fails_says_why_and_one_at_a_closed_journal_does_too(desk: Desk) -> None:
+    def broken(_store: ActivityStore) -> int:
+        raise FULL
+
+    with pytest.raises(StoreFailed, match="disk is full"):
+        desk.clock.answer(desk.journal.look(broken))
+    desk.clock.answer(desk.journal.close())
+    with pytest.raises(JournalClosed):
+        desk.clock.answer(desk.journal.look(ActivityStore.newest))
+
+
 def test_a_question_is_answered_while_the_store_takes_no_rows(desk: Desk) -> None:
     desk.store.trouble = FULL
     desk.write("lost for now")

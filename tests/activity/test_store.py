@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llamaswap.activity.query import SORTS, ActivityQuery
-from llamaswap.activity.store import ActivityStore
+from llamaswap.activity.store import _GOOD_ROWS, ActivityStore
 from llamaswap.metering.usage import Usage
 from support.activity_rows import visit
 
@@ -232,3 +232,44 @@ def test_a_histogram_holds_each_value_once_and_its_median_is_the_median(speeds: 
     assert (shown["min"], shown["max"]) == (min(speeds), max(speeds))
     assert shown["p50"] == pytest.approx(statistics.median(speeds))
     assert shown["p50"] <= shown["p95"] * (1 + 1e-9)
+
+
+def good_rows(store: ActivityStore, *models: str, ids: range) -> list[tuple[str, float, str]]:
+    return store.good_rows(models, ids, "waited")
+
+
+def test_good_rows_are_those_of_the_models_that_ended_well_and_noted_what_is_asked_for(
+    opened: Opener,
+) -> None:
+    store = opened()
+    noted = {"waited": "1"}
+    assert (store.newest(), good_rows(store, "m1", ids=range(1, 9))) == (0, [])
+    store.add_all(
+        [
+            visit("m1", metadata=noted, duration_ms=1500),
+            visit("m1", metadata=noted, status=204),
+            visit("m1", metadata=noted, status=500),
+            visit("m1", metadata=noted, error_msg="broke off"),
+            visit("m1", metadata={"other": "waited"}),
+            visit("m2", metadata=noted),
+            visit("m1", metadata=noted),
+        ]
+    )
+
+    assert store.newest() == 7
+    assert good_rows(store, "m1", ids=range(1, 7)) == [
+        ("m1", 0.01, '{"waited":"1"}'),
+        ("m1", 1.5, '{"waited":"1"}'),
+    ]
+    assert [row[0] for row in good_rows(store, "m1", "m2", ids=range(2, 8))] == ["m1", "m2", "m1"]
+
+
+def test_only_the_rows_that_are_asked_for_are_looked_at_whatever_indexes_there_are(
+    opened: Opener, tmp_path: Path
+) -> None:
+    store = opened(tmp_path / "a.db")
+    store.add_all([visit() for _ in range(50)])
+
+    plan = store._db.execute(f"EXPLAIN QUERY PLAN {_GOOD_ROWS}", ("[]", 1, 2, "x")).fetchall()
+
+    assert plan[0][-1] == "SEARCH activity USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
