@@ -84,6 +84,7 @@ class Box:
                 failed=self._failed,
                 revived=self._revived,
                 dispelled=self._look_again,
+                fits=lambda model: self.scheduler.fits(model, self.facts()),
                 held=self.measures.holds,
             ),
         )

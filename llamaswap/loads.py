@@ -42,6 +42,8 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
     seconds where somebody else had begun that load."""
     dispelled: Callable[[], None]
     """A server that was in doubt lives on: more may be ready than at the last event."""
+    fits: Callable[[str], bool]
+    """Whether a model may run beside what runs now."""
     held: Callable[[str], bool]
     """Whether some ticket holds a lease of this model now."""
 
@@ -125,8 +127,8 @@ class Loads:
         """Find out, after a connection to a leased server was refused, whether another one is worth trying.
 
         It may have died a moment ago, before anybody could know; then it is started
-        again, as part of the job that holds the lease: whatever may run beside it did.
-        One that somebody has stopped stays stopped.
+        again, as part of the job that holds the lease, unless another model has taken
+        its place meanwhile.  One that somebody has stopped stays stopped.
 
         Raises:
             LoadRefused: it could not be started.
@@ -138,6 +140,8 @@ class Loads:
         if server.state is _READY:
             return True
         if lease.verdict is None or server.crashes == lease.crashes or self._fleet.get(model) is not server:
+            return False
+        if not self._reports.fits(model):
             return False
         began = self._clock.seconds()
         joins = server.state is State.STARTING  # several jobs beside each other may find it dead

@@ -266,6 +266,7 @@ class LlamaSwapService(Service):
         self._site.abort_all()
         # A cut connection tells its handler in the next turn; the handler leaves a row.
         await deferLater(self._reactor, 0)
+        self._around.inflight.cancel_all()  # what is still read although its client has left
         if self._around.sampler is not None:
             self._around.sampler.stop()
         self._pool.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from llamaswap.config.model import SerialSettings
+from llamaswap.config.model import SchedulerName, SerialSettings
 from llamaswap.leases import Lease, SwapReason
 from llamaswap.loads import Loads, Reports
 from llamaswap.processes.fleet import Fleet
@@ -32,6 +32,7 @@ class Yard:
                 failed=self._failed,
                 revived=self._revived,
                 dispelled=lambda: self.told.append("look again"),
+                fits=lambda _model: True,
                 held=lambda _model: False,
             ),
         )
@@ -133,6 +134,21 @@ def test_a_server_that_died_under_its_lease_is_started_again_for_that_reason() -
     assert rig.state("a") is State.READY
     caller.finish()
     assert rig.estimates.run("a") is not None  # of the first job, which warmed it; not of this one
+
+
+def test_a_server_that_died_is_not_started_again_beside_one_that_took_its_place() -> None:
+    rig = DispatchRig("a", "b", use=SchedulerName.FIFO)
+    rig.warm("a")
+    caller = rig.call("a")
+    assert caller.lease is not None
+    rig.child("a").is_killed()
+    rig.call("b")
+
+    revived = Deferred.fromCoroutine(rig.dispatcher.revive(caller.lease))
+    rig.clock.advance(1.0)
+
+    assert revived.result is False
+    assert (rig.state("a"), rig.state("b")) == (State.STOPPED, State.STARTING)
 
 
 def test_two_jobs_that_find_their_server_dead_begin_one_load() -> None:

@@ -184,7 +184,11 @@ class FifoScheduler:
 
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model could serve now without a start and without an eviction."""
-        if model not in facts.ready or self._make_room(model, self._running(model, facts)):
+        return model in facts.ready and self.fits(model, facts)
+
+    def fits(self, model: str, facts: Facts) -> bool:
+        """Return whether the model may run beside what runs or loads now."""
+        if self._make_room(model, self._running(model, facts)):
             return False
         return not self._swaps or not self._swaps.evicts(model)
 

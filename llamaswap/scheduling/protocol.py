@@ -78,6 +78,9 @@ class Scheduler(Protocol):
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model is ready and would need neither a start nor an eviction to serve."""
 
+    def fits(self, model: str, facts: Facts) -> bool:
+        """Return whether the model, loaded or not, may run beside what runs now without an eviction."""
+
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model waits, loads or runs."""
 

@@ -74,6 +74,10 @@ class SerialOutlook:
         """Return whether the model could serve now without a start and without an eviction."""
         return model in facts.ready and not self._make_room(model, facts.running)
 
+    def fits(self, model: str, facts: Facts) -> bool:
+        """Return whether the model may run beside what runs now."""
+        return not self._make_room(model, facts.running)
+
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model waits, paused or not, loads or runs."""
         return any(job.model == model for job in self._jobs.values()) or bool(self._lobby.count(model))

@@ -194,6 +194,11 @@ class InFlight:
                 return True
         return False
 
+    def cancel_all(self) -> None:
+        """Cancel whatever is still under way: nobody will be there to see its end."""
+        for flight in tuple(self._flights.values()):
+            flight.cancel()
+
     def snapshot(self) -> dict[str, Any]:
         """Return all of them as the `data` of an event, in the order of their arrival."""
         now, wall = self._clock.seconds(), self._wall()

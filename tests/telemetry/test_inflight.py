@@ -176,6 +176,17 @@ def test_cancelling_calls_what_was_given_for_the_request() -> None:
     assert board.cancelled == ["m2"]
 
 
+def test_all_can_be_cancelled_at_once() -> None:
+    board = Board()
+    board.enter("m1")
+    board.enter("m2").left()
+    board.enter("m3")
+
+    board.registry.cancel_all()
+
+    assert board.cancelled == ["m1", "m3"]
+
+
 def test_a_request_that_is_over_cannot_be_cancelled() -> None:
     board = Board()
     board.enter().left()
