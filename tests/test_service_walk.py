@@ -265,8 +265,8 @@ class StoppedWalk(Walk):
         assert faults in ([], ["was never answered"])
 
 
-PARTS = range(20 if os.environ.get("LLAMASWAP_SOAK") == "1" else 1)
-"""Twenty times as many walks in a soak, but not in one go: what hypothesis knows of them slows down each."""
+PARTS = range(10 if os.environ.get("LLAMASWAP_SOAK") == "1" else 1)
+"""Ten times as many walks in a soak, but not in one go: what hypothesis knows of them slows down each."""
 
 
 def so_many(walks: int) -> settings:

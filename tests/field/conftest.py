@@ -2,12 +2,17 @@
 
 `LLAMASWAP_SOAK=1` plays them whole, otherwise a sample of each.  In a soak a
 table is printed at the end; `LLAMASWAP_SOAK_REPORT` names a document that it
-is written into, between its two marks.
+is written into, between its two marks, if all went well.
+
+Several workers of pytest-xdist may share a soak: what takes longest begins
+first, what is measured waits until nobody plays beside it, and the sums of
+all of them are added up.
 """
 
 from __future__ import annotations
 
 import datetime
+import fcntl
 import os
 import platform
 import signal
@@ -15,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +31,8 @@ from support.field_scale import SAMPLE, Scale
 SOAK = os.environ.get("LLAMASWAP_SOAK") == "1"
 REPORT = os.environ.get("LLAMASWAP_SOAK_REPORT", "")
 COMMAND = os.environ.get("LLAMASWAP_SOAK_COMMAND", "make soak")
+HERE = Path(__file__).parent
+LONG = 10.0  # seconds: a case that takes longer begins early
 
 played: Counter[str] = Counter()
 numbers: set[str] = set()
@@ -32,17 +40,51 @@ began = time.monotonic()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark of cases that are only worth their time in a soak."""
-    config.addinivalue_line("markers", "soak(seconds): so long at full length; skipped in an ordinary run")
+    """Declare the marks by which a soak is ordered, and that of cases that only a soak plays."""
+    for line in (
+        "soak(seconds): so long at full length; skipped in an ordinary run",
+        "lasts(seconds): so long at full length, though not in an ordinary run",
+        "alone: measures what others would disturb: in a soak nothing is played beside it",
+    ):
+        config.addinivalue_line("markers", line)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what only a soak plays."""
+    """Put a soak into its order; leave out of an ordinary run what only a soak plays."""
     if SOAK:
+        items.sort(key=turn)
         return
     for item in items:
         if item.get_closest_marker("soak") is not None:
             item.add_marker(pytest.mark.skip(reason="only in a soak: LLAMASWAP_SOAK=1"))
+
+
+def turn(item: pytest.Item) -> tuple[int, float]:
+    """First the longest cases, then what needs a processor all the time, in the end those that play alone."""
+    if item.path.parent != HERE:
+        return 1, 0.0
+    if item.get_closest_marker("alone"):
+        return 3, 0.0
+    marks = [mark for name in ("lasts", "soak") if (mark := item.get_closest_marker(name))]
+    seconds = max((float(mark.kwargs["seconds"]) for mark in marks), default=0.0)
+    return (0, -seconds) if seconds >= LONG else (2, 0.0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add the sums of a worker that is done; one that crashed has told nothing."""
+    told = getattr(node, "workeroutput", {}).get("ledger")
+    if told is not None:
+        LEDGER.add(told)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the sums to whoever adds them up; a soak that has lost something has failed."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["ledger"] = LEDGER.told()
+    elif SOAK and LEDGER.wrong() and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -54,14 +96,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             numbers.update(cases_in(report.nodeid))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what a soak came to."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say what a soak came to; a document is told of one that went well."""
     if not SOAK or not LEDGER.daemons:
         return
     table = markdown(_run(), LEDGER)
     terminalreporter.section("what the soak came to")
     terminalreporter.write_line(table)
-    if REPORT:
+    for words in LEDGER.wrong():
+        terminalreporter.write_line(words, red=True)
+    if REPORT and exitstatus == pytest.ExitCode.OK and not LEDGER.wrong():
         write_between_marks(Path(REPORT), table)
 
 
@@ -81,6 +125,18 @@ def _run() -> Run:
 def scale() -> Scale:
     """How much of a case is played."""
     return Scale(1.0 if SOAK else SAMPLE)
+
+
+@pytest.fixture(autouse=True)
+def its_neighbours(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In a soak, wait for who has to be alone: he holds the lock for himself, all others share it."""
+    if not SOAK:
+        yield
+        return
+    alone = request.node.get_closest_marker("alone")
+    with Path(__file__).open() as door:  # any file will do that all workers see
+        fcntl.flock(door, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.launching import free_ports
 from support.field import Field, Model, stub
 from support.field_commands import QUOTING
+from support.field_ports import free_ports
 from support.real_daemon_talk import ask
 
 pytestmark = pytest.mark.integration

@@ -36,6 +36,7 @@ def lines(field: Field) -> list[str]:
     return [line for line in field.log() if "GET /" not in line]
 
 
+@pytest.mark.lasts(seconds=66)
 def test_case_012_a_server_that_aborts_while_it_loads_is_told_of_once_and_then_left_alone(
     tmp_path: Path, scale: Scale
 ) -> None:
@@ -80,6 +81,7 @@ def test_case_012_who_asks_again_and_again_starts_it_three_times_and_no_more(
         assert len(field.log("process.exited model=A")) == 3
 
 
+@pytest.mark.lasts(seconds=20)
 @pytest.mark.parametrize(
     "adopting",
     [

@@ -44,6 +44,7 @@ def test_case_062_who_leaves_frees_the_server_at_once(
         assert len(field.rows(2)) == 2
 
 
+@pytest.mark.lasts(seconds=30)
 @STREAMS
 def test_case_062_who_closes_only_its_own_side_is_answered(
     stream: bool, tmp_path: Path, scale: Scale

@@ -22,6 +22,7 @@ def middle(values: Sequence[int]) -> int:
     return sorted(values)[len(values) // 2]
 
 
+@pytest.mark.lasts(seconds=60)
 def test_24_simulated_hours_leave_nothing_behind(scale: Scale) -> None:
     pause = 2.0 if scale.soak else 15.0
     with House(PLAN) as house:
@@ -44,6 +45,7 @@ def test_24_simulated_hours_leave_nothing_behind(scale: Scale) -> None:
         )
 
 
+@pytest.mark.alone
 def test_case_011_pings_that_meet_the_ttl_all_day_slow_nothing_down_and_leave_nothing(
     tmp_path: Path, scale: Scale
 ) -> None:

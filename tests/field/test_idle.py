@@ -34,6 +34,7 @@ def end_of(call: Call) -> float:
     return call.client.end
 
 
+@pytest.mark.lasts(seconds=22)
 def test_case_017_018_time_to_live_counts_from_the_end_of_a_load_and_of_the_last_answer(
     tmp_path: Path, scale: Scale
 ) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from support.field import Field
-from support.field_ledger import LEDGER, Ledger
+from support.field_ledger import LEDGER, Extreme, Ledger
 from support.field_report import BEGIN, END, Run, cases_in, markdown, write_between_marks
 
 pytestmark = pytest.mark.integration
@@ -59,6 +62,47 @@ def test_the_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path)
     document.write_text("no marks")
     with pytest.raises(ValueError):
         write_between_marks(document, "table")
+
+
+def test_what_several_processes_tell_is_added_up() -> None:
+    ours, theirs = Ledger(case="ours", daemons=1, recoveries=2), Ledger(case="theirs", daemons=3)
+    for ledger, grown in ((ours, 1000), (theirs, 2000)):
+        ledger.requests.update({"sent": 2, "answered": 1})
+        ledger.grown(grown, 4 - grown // 1000)
+    ours.faults["server crashed by itself"] = 1
+    theirs.processes["leaked"] = 1
+    theirs.notes["a day"] = "nothing"
+    theirs.losses.append("a request")
+
+    ours.add(json.loads(json.dumps(theirs.told())))
+
+    assert (ours.daemons, ours.recoveries) == (4, 2)
+    assert ours.requests == {"sent": 4, "answered": 2}
+    assert ours.faults == {"server crashed by itself": 1}
+    assert (ours.memory, ours.descriptors) == (Extreme(2000, "theirs"), Extreme(3, "ours"))
+    assert ours.recovery == Extreme()
+    assert ours.notes == {"a day": "nothing"}
+    assert ours.wrong() == ["a request", "processes leaked: 1"]
+
+
+def test_every_sum_of_a_ledger_is_told() -> None:
+    names = {field.name for field in fields(Ledger)}
+
+    assert Ledger().told().keys() == names - {"case", "closing"}
+
+
+def test_a_request_that_got_no_answer_from_a_daemon_that_lives_is_lost_and_named(tmp_path: Path) -> None:
+    with Field(tmp_path, {"A": ""}) as field:
+        call = field.send("A", stub={"hang": True})
+        field.until(lambda: field.records("arrived"), "it at work")
+        call.client._finish("closed")
+        seen = Ledger(case="this one")
+        seen.ended([call], field.notes(), alive=True)
+        call.client.left_at = time.monotonic()
+
+    assert seen.requests == {"sent": 1, "lost": 1}
+    assert len(seen.wrong()) == 1
+    assert "this one: /v1/chat/completions of A" in seen.wrong()[0]
 
 
 def test_a_test_may_be_about_several_cases() -> None:

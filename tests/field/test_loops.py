@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bench.launching import free_ports
 from support.field import Field, Model, stub
+from support.field_ports import free_ports
 from support.real_daemon import Daemon, started
 from support.real_daemon_talk import Wire, chat_body, json_fields, request_bytes, until
 

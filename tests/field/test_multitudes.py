@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from llamaswap.dispatch import NOTEWORTHY
 from support.field import MIB, Field, stub
 from support.field_ledger import LEDGER
 from support.field_models import Model
@@ -23,6 +22,7 @@ PRIORITIES = {"interactive": 100, "2": 2, "": 0, "normal": 0, "-98": -98, "-99":
 
 DISPATCHED = re.compile(r"dispatch\.dispatched model=\w+ ticket=(\d+) band=\w+ priority=(-?\d+) ")
 
+NOTEWORTHY = 0.1  # seconds: whoever has waited so long has a line in the log
 SPARE_DESCRIPTORS = 500  # for everything but the crowd, on either side
 COST = 8 * 1024  # bytes that a waiting request may cost: 6.3 KiB were measured
 KEPT = 12 * 1024  # bytes that one may leave behind: its row, its capture, and what the allocator keeps
@@ -48,6 +48,7 @@ def side_by_side() -> dict[str, Model | str]:
     return {name: stub(vram=False) for name in "ABC"}
 
 
+@pytest.mark.alone
 def test_thousands_wait_at_once_and_go_by_priority_then_by_arrival(tmp_path: Path, scale: Scale) -> None:
     size = 10_000 if scale.soak else 300
     room_for(size)
@@ -72,7 +73,7 @@ def test_thousands_wait_at_once_and_go_by_priority_then_by_arrival(tmp_path: Pat
         field.until(lambda: field.daemon.waiting() == size, "all to wait", PATIENCE)
         cost = (field.daemon.memory() - idle) / size
         queued, began = time.monotonic() - began, time.monotonic()
-        time.sleep(2 * NOTEWORTHY)  # whoever has waited so long has a line in the log
+        time.sleep(2 * NOTEWORTHY)
         holder.leave()
         assert [call.wait(PATIENCE).wrong() for call in crowd] == [""] * size
         took = time.monotonic() - began

@@ -29,6 +29,7 @@ def assert_all_ok(calls: list[Call]) -> None:
     assert [call.wait().wrong() for call in calls] == [""] * len(calls)
 
 
+@pytest.mark.lasts(seconds=18)
 @pytest.mark.parametrize("use", ["serial", pytest.param("fifo", marks=pytest.mark.soak(seconds=15))])
 def test_case_041_a_swap_waits_for_the_running_answers_and_changes_no_byte_of_them(
     use: str, tmp_path: Path, scale: Scale
@@ -52,6 +53,7 @@ def test_case_041_a_swap_waits_for_the_running_answers_and_changes_no_byte_of_th
         assert field.starts() == 3
 
 
+@pytest.mark.lasts(seconds=22)
 def test_case_043_a_b_a_a_c_a_b_c_takes_three_starts_and_keeps_the_order_within_each(
     tmp_path: Path, scale: Scale
 ) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bench.launching import free_ports
 from support.field import Field, stub
+from support.field_ports import free_ports
 from support.field_scale import Scale
 from support.field_watch import Watch
 from support.real_daemon import LLAMA_SWAP
@@ -31,6 +31,7 @@ def two_at_once() -> dict[str, Any]:
     return {"use": "matrix", "settings": {"matrix": {"sets": sets}}}
 
 
+@pytest.mark.lasts(seconds=100)
 @pytest.mark.parametrize("use", ["serial", pytest.param("fifo", marks=pytest.mark.soak(seconds=60))])
 def test_case_100_never_more_models_are_there_than_may_be(use: str, tmp_path: Path, scale: Scale) -> None:
     dice = random.Random(100)

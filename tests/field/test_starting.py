@@ -86,6 +86,7 @@ def assert_refused_in_time(field: Field, call: Call) -> str:
     return message
 
 
+@pytest.mark.lasts(seconds=20)
 def test_case_014_029_a_load_that_took_too_long_leaves_nothing_and_the_next_one_is_new(
     tmp_path: Path, scale: Scale
 ) -> None:

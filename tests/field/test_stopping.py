@@ -61,6 +61,7 @@ def assert_port_is_free(field: Field) -> None:
     socket.create_server(("127.0.0.1", field.config["startPort"])).close()
 
 
+@pytest.mark.lasts(seconds=32)
 @pytest.mark.parametrize("deaf", [False, True], ids=["heeds TERM", "ignores TERM"])
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_case_031_a_server_below_a_shell_that_does_not_exec_is_stopped_too(
@@ -125,6 +126,7 @@ def assert_cut_off(calls: list[Call]) -> None:
         assert "[DONE]" not in call.body.decode()
 
 
+@pytest.mark.lasts(seconds=34)
 @pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGINT] * 2])
 def test_case_032_a_daemon_that_is_asked_to_end_leaves_no_server_behind(
     signals: list[signal.Signals], tmp_path: Path, scale: Scale
@@ -153,6 +155,7 @@ def test_case_032_a_daemon_that_is_killed_takes_its_servers_along(tmp_path: Path
         field.daemon.process.wait(5)
 
 
+@pytest.mark.lasts(seconds=34)
 def test_case_032_a_daemon_whose_terminal_is_closed_ends_with_its_servers(
     tmp_path: Path, scale: Scale
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,25 +25,46 @@ def assert_all_ok(calls: list[Call]) -> None:
     assert [call.wait().wrong() for call in calls] == [""] * len(calls)
 
 
-def test_case_001_a_request_that_meets_an_unload_by_ttl_is_served_by_a_fresh_start(
-    tmp_path: Path, scale: Scale
-) -> None:
-    dice = random.Random(SEED)
-    rounds = scale(300, 4)
-    slices = min(rounds, 20)
-    slow = stub("--term-lag 2", ttl=1)
-    with Field(tmp_path, {"A": slow, "B": slow}) as field, nobody_waits_for_nothing(field):
-        for number in range(rounds):
+def meet_unloads(field: Field, rounds: range, slices: int) -> None:
+    """Ask for a model at a moment around its unload, again and again.
+
+    Args:
+        rounds: their numbers; the moment of each is drawn from its own slice of the time that an unload
+            takes, so that few rounds meet all of them too.
+        slices: how many there are.
+    """
+    dice = random.Random(SEED + rounds.start)
+    with nobody_waits_for_nothing(field):
+        for number in rounds:
             assert_all_ok([field.chat("A")])
-            # The term of each moment is drawn from its own slice, so that few rounds meet all of them too.
             time.sleep(1.0 + 2.2 * (number % slices + dice.random()) / slices)
             assert_all_ok([field.chat("AB"[number % 2], deadline=20.0)])
 
-        assert field.starts() <= 2 * rounds
-        assert [note for note in field.records("arrived") if note["stopping"]] == []
-        assert len(field.records("request")) == 2 * rounds
+    assert field.starts() <= 2 * len(rounds)
+    assert [note for note in field.records("arrived") if note["stopping"]] == []
+    assert len(field.records("request")) == 2 * len(rounds)
 
 
+@pytest.mark.lasts(seconds=150)
+def test_case_001_a_request_that_meets_an_unload_by_ttl_is_served_by_a_fresh_start(
+    tmp_path: Path, scale: Scale
+) -> None:
+    rounds = scale(300, 4)
+    daemons = scale(10)  # side by side: a round is mostly waiting
+    slow = stub("--term-lag 2", ttl=1)
+    with ExitStack() as open_fields, ThreadPoolExecutor(daemons) as players:
+        played = []
+        for number in range(daemons):
+            folder = tmp_path / f"{number}"
+            folder.mkdir()
+            field = open_fields.enter_context(Field(folder, {"A": slow, "B": slow}))
+            mine = range(number * rounds // daemons, (number + 1) * rounds // daemons)
+            played.append(players.submit(meet_unloads, field, mine, min(rounds, 20)))
+        for player in played:
+            player.result()
+
+
+@pytest.mark.lasts(seconds=70)
 @pytest.mark.parametrize("unloading", [False, True], ids=["idle", "unloading"])
 def test_case_005_two_models_asked_for_at_once_beside_an_idle_one_are_both_loaded(
     tmp_path: Path, scale: Scale, unloading: bool
@@ -63,6 +86,7 @@ def test_case_005_two_models_asked_for_at_once_beside_an_idle_one_are_both_loade
         assert field.starts("A") == rounds
 
 
+@pytest.mark.lasts(seconds=25)
 @pytest.mark.parametrize("crowd", [1, 10])
 def test_case_007_cold_requests_for_three_models_take_three_starts(
     tmp_path: Path, scale: Scale, crowd: int

@@ -132,6 +132,7 @@ COMMANDS = {
 """How a model is stopped, and what is said about it."""
 
 
+@pytest.mark.lasts(seconds=22)
 def test_case_037_a_swap_goes_on_whatever_becomes_of_the_stop_command(tmp_path: Path, scale: Scale) -> None:
     models = {
         how: stub("", cmdStop=command.replace("{folder}", str(tmp_path)), unloadTimeout=1)

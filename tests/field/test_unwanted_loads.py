@@ -75,6 +75,7 @@ def hammer(field: Field, end: threading.Event, calls: list[Call]) -> None:
         calls.append(field.chat("A", stub={"first": 0.1}))
 
 
+@pytest.mark.lasts(seconds=25)
 def test_case_004_a_model_under_continuous_load_is_left_for_another_within_the_affinity_window(
     tmp_path: Path, scale: Scale
 ) -> None:

@@ -22,9 +22,13 @@ class Call:
         client: what sends it.
         model: whom it is for.
         stream: whether it asked for a stream.
+
+    Attributes:
+        excuse: what the summary says of its loss, in a case that is about it; '' = it must not be lost.
     """
 
     def __init__(self, client: Client, model: str, *, stream: bool) -> None:
+        self.excuse = ""
         self.client = client
         self.model = model
         self.stream = stream

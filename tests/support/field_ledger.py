@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from support.field_call import Call
@@ -27,6 +27,13 @@ LEAVING = {
     "rst": "client left (RST)",
     "half": "client closed its own side only",
 }
+
+LOST = "lost"
+"""What becomes of a request that should not become of any."""
+
+SUMS = ("daemons", "recoveries")
+COUNTERS = ("faults", "requests", "processes")
+EXTREMES = ("memory", "descriptors", "recovery")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,7 @@ class Ledger:
         descriptors: more than at the base line.
         recovery: seconds from the end of a server to the next whole answer, its load included.
         notes: further measured facts, as a case words them.
+        losses: each request that was lost, in words.
     """
 
     case: str = ""
@@ -67,6 +75,7 @@ class Ledger:
     recovery: Extreme = field(default_factory=Extreme)
     recoveries: int = 0
     notes: dict[str, str] = field(default_factory=dict)
+    losses: list[str] = field(default_factory=list)
 
     def wished(self, stub: Mapping[str, Any] | None) -> None:
         """A request asks its stub for a fault."""
@@ -90,8 +99,10 @@ class Ledger:
         self.daemons += 1
         for call in calls:
             if call.client.sent:
-                self.requests["sent"] += 1
-                self.requests[became_of(call, alive=alive)] += 1
+                fate = became_of(call, alive=alive)
+                self.requests.update(["sent", fate])
+                if fate == LOST:
+                    self.losses.append(f"{self.case}: {call.client}")
                 if call.client.left_how is not None:
                     self.faults[LEAVING[call.client.left_how]] += 1
         ends = list(ends_of_servers(notes))
@@ -108,6 +119,34 @@ class Ledger:
         self.memory = self.memory.or_more(memory, self.case)
         self.descriptors = self.descriptors.or_more(descriptors, self.case)
 
+    def wrong(self) -> list[str]:
+        """What no whole run may have, in words."""
+        leaked = self.processes["leaked"]
+        return [*self.losses, *([f"processes leaked: {leaked}"] if leaked else [])]
+
+    # --- sums of several processes -------------------------------------------------------------------------
+
+    def told(self) -> dict[str, Any]:
+        """All sums in plain words and numbers, as one process tells them to another."""
+        return {
+            **{name: getattr(self, name) for name in SUMS},
+            **{name: dict(getattr(self, name)) for name in COUNTERS},
+            **{name: astuple(getattr(self, name)) for name in EXTREMES},
+            "notes": dict(self.notes),
+            "losses": list(self.losses),
+        }
+
+    def add(self, told: Mapping[str, Any]) -> None:
+        """Add what another process has told."""
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + told[name])
+        for name in COUNTERS:
+            getattr(self, name).update(told[name])
+        for name in EXTREMES:
+            setattr(self, name, getattr(self, name).or_more(*told[name]))
+        self.notes.update(told["notes"])
+        self.losses += told["losses"]
+
 
 def became_of(call: Call, *, alive: bool) -> str:
     """What became of a request that was sent."""
@@ -120,7 +159,9 @@ def became_of(call: Call, *, alive: bool) -> str:
         return "answered" if client.status < 400 else "refused with a reason"
     if client.status:
         return "cut off so that it shows"
-    return "lost" if alive else "ended with its daemon"
+    if call.excuse:
+        return call.excuse
+    return LOST if alive else "ended with its daemon"
 
 
 def ends_of_servers(notes: Iterable[Mapping[str, Any]]) -> Iterable[float]:
@@ -142,4 +183,4 @@ def recoveries(calls: Sequence[Call], ends: Iterable[float]) -> Iterable[float]:
 
 
 LEDGER = Ledger()
-"""Of this process: cases are played one after the other."""
+"""Of this process, which plays one case after the other; what other processes tell is added."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.launching import free_ports
+from support.field_ports import free_ports
 
 STUB = (sys.executable, "-m", "llamaswap.stub")
 

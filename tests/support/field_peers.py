@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bench.launching import free_ports
 from support.field_models import STUB
+from support.field_ports import free_ports
 from support.real_daemon_talk import ask, until
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.field_ledger import Extreme, Ledger
+from support.field_ledger import LOST, Extreme, Ledger
 
 BEGIN = "<!-- begin: written by the soak -->"
 END = "<!-- end: written by the soak -->"
@@ -49,9 +49,9 @@ def rows_of(run: Run, ledger: Ledger) -> Iterator[tuple[str, str]]:
             yield f"- {kind}", str(count)
     yield "requests sent", str(ledger.requests["sent"])
     for kind, count in sorted(ledger.requests.items()):
-        if count and kind not in ("sent", "lost"):
+        if count and kind not in ("sent", LOST):
             yield f"- {kind}", str(count)
-    yield "requests lost", str(ledger.requests["lost"])
+    yield "requests lost", str(ledger.requests[LOST])
     yield "processes leaked", str(ledger.processes["leaked"])
     yield "descriptors above the base line, at most", _shown(ledger.descriptors, "")
     yield "memory above the base line, at most", _shown(ledger.memory, " MiB", MIB)

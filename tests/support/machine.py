@@ -32,9 +32,11 @@ class House:
         self.lines: list[Line] = []
         self.deaf: set[FakeChild] = set()  # children that no polite signal ends
         self.reloads = 0
+        self.refusals = 0  # connections that a model's server did not take
         self.only_serial = plan.scheduler == "serial"  # so far
         self.preloads = len(plan.preloaded)  # tickets that nobody but the configuration has asked for
         self.inherited: dict[int, str] = {}  # jobs, and their models, of when the configuration last changed
+        self.moving: set[str] = set()  # models that came or went then: a load may be under way, wanted or not
         self.older: set[FakeChild] = set()  # children that lived then
         self.wrong: list[str] = []  # what was seen in the middle of a step
         self._forgotten: Counter[str] = Counter()  # what was counted before `forgets`
@@ -97,6 +99,7 @@ class House:
         """A model's server takes the oldest connection that it is asked for, or does not."""
         reactor, model = self.rig.reactor, self.wanted_lines()[0]
         if refused:
+            self.refusals += 1
             reactor.refuse(Refused())
         else:
             self.lines.append(Line(model, self.rig.upstream()))
@@ -167,9 +170,10 @@ class House:
         if not engine.dispatcher.wanted(model) and engine.view().jobs:
             self.wrong.append(f"{model} starts though nobody wants it and others work")
         others = set(self.rig.children.alive)
-        if model in self.inherited.values():  # its load was planned when others were allowed beside it
+        inherited = {*self.inherited.values(), *self.moving}
+        if model in inherited:  # its load was planned when others were allowed beside it
             others -= self.older
-            others = {other for other in others if model_of(other) not in self.inherited.values()}
+            others = {other for other in others if model_of(other) not in inherited}
         if others and not self.plan.together:
             self.wrong.append(f"{model} starts beside {[model_of(other) for other in others]}")
         return self._spawn(*how)
@@ -182,7 +186,10 @@ class House:
         self.plan = plan
         self.reloads += 1
         self.only_serial = self.only_serial and plan.scheduler == "serial"
-        self.inherited = {job.number: job.model for job in self.rig.service.engine.view().jobs}
+        engine = self.rig.service.engine
+        self.inherited = {job.number: job.model for job in engine.view().jobs}
+        moving = (State.STARTING, State.STOPPING)
+        self.moving = {model for model, state in engine.states().items() if state in moving}
         self.older = set(self.rig.children.alive)
         self.rig.reload(plan.text())
 

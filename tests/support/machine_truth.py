@@ -51,7 +51,7 @@ def nobody_waits_for_nothing(house: House) -> str:
     if moving or _something_is_due(house, GREETING_SECONDS if house.preloads else 0.0):
         return ""
     for job in view.jobs:
-        doubted = job.model in engine.dispatcher._doubts and _something_is_due(house, SETTLE)
+        doubted = job.model in engine.dispatcher._box.loads._doubts and _something_is_due(house, SETTLE)
         if job.model not in _spoken_to(house) and not doubted:
             return f"the job for {job.model} waits for nothing: {engine.states()}"
     return ""
@@ -97,7 +97,8 @@ def counters_are_what_happened(house: House) -> str:
         "dispatched_total": (dispatched, most + flights + looks + house.preloads),
         "abandoned_total": (abandoned, abandoned + looks + house.preloads),
         "requests_total": (len(rows), len(rows) + looks),
-        "swaps_total": (0, counted["dispatched_total"]),
+        # Whose server had died unnoticed has it loaded again, as part of the same job.
+        "swaps_total": (0, counted["dispatched_total"] + house.refusals),
         "model_load_seconds_count": (0, counted["swaps_total"]),
         "queue_wait_seconds_count": (counted["dispatched_total"], counted["dispatched_total"]),
     }
