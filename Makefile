@@ -54,10 +54,11 @@ integration: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx $(VENV)/.prometheus
 		$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures=none $(REAL); \
 	}
 
-# What `make test` samples, whole; its table goes into the document.  Most of it is waiting, so four cases are played
-# at once, but for those that measure.
+# What `make test` samples, whole; its table goes into the document.  Most of it is waiting, so it has more
+# workers than processors; each gets one test at a time, as the longest ones begin first.
 soak: $(VENV)/.dev $(VENV)/.demo $(VENV)/.nginx
-	LLAMASWAP_SOAK=1 LLAMASWAP_SOAK_REPORT=docs/reliability.md $(BIN)/python -m pytest -q -n 4 --dist load --maxschedchunk 1 tests/field tests/test_service_walk.py
+	LLAMASWAP_SOAK=1 LLAMASWAP_SOAK_REPORT=docs/reliability.md $(BIN)/python -m pytest -q -n 4 --dist load --maxschedchunk 1 \
+		tests/field tests/test_service_walk.py
 
 # A day in minutes, with a plot of the memory.
 endurance: $(VENV)/.bench
