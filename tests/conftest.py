@@ -1,4 +1,4 @@
-"""How properties are tested on a machine that others use, too: the time that an example takes means nothing there."""
+"""How properties are tested where others work, too: the time that an example takes means nothing there."""
 
 from __future__ import annotations
 
