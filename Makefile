@@ -23,7 +23,7 @@ help:
 	@echo "make run    start the daemon on $(LISTEN) with a real llama-server and a small model"
 	@echo "make test   run every check"
 	@echo "make endurance  a day in minutes, and a plot of the memory"
-	@echo "make soak   every case from the field at its full length, in about twelve minutes"
+	@echo "make soak   every case from the field at its full length, in a quarter of an hour"
 	@echo "make bench  measure against nginx and haproxy, side by side; BENCH_PEER=name=port adds a proxy"
 	@echo "make audit  ask which pinned dependencies have known vulnerabilities"
 	@echo "make format rewrite the code as the formatter wants it"
