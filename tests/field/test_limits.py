@@ -153,7 +153,8 @@ def test_connections_beyond_the_limit_wait_until_one_has_left(tmp_path: Path) ->
     config = {"limits": {"connections": 20}}
     with Field(tmp_path, {"A": ""}, config=config) as field:
         assert field.chat("A").ok
-        calls = [field.prepare("A") for _ in range(45)]
+        # Slow enough that more than twenty are there at once, however late a client is.
+        calls = [field.prepare("A", stub={"first": 0.3}) for _ in range(45)]
         field.together(calls)
 
         assert [call.wait().wrong() for call in calls] == [""] * 45

@@ -35,7 +35,7 @@ def test_case_023_a_preload_never_ends_the_load_that_a_user_waits_for(
     config: dict[str, Any], tmp_path: Path, scale: Scale
 ) -> None:
     """Preloads queue at priority 0, like anybody; still nobody who waits loses a load to them."""
-    load = scale.seconds(3.0, 0.5)
+    load = scale.seconds(3.0, 1.5)
     models = dict.fromkeys("AB", f"--load {load}")
     with Field(tmp_path, models, config=preloading("A", "B", **config)) as field:
         field.until(lambda: field.running().get("A") == "starting", "the first preload")
@@ -53,7 +53,7 @@ def test_case_023_a_preload_never_ends_the_load_that_a_user_waits_for(
 
 @pytest.mark.soak(seconds=3)
 def test_case_023_a_more_urgent_request_goes_before_the_preloads_that_wait(tmp_path: Path) -> None:
-    models = dict.fromkeys("ABC", "--load 0.3")
+    models = {"A": "--load 2", "B": "", "C": ""}
     with Field(tmp_path, models, config=preloading("A", "B", **SERIAL)) as field:
         field.until(lambda: field.running().get("A") == "starting", "the first preload")
         user = field.send("C", priority="interactive")

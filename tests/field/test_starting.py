@@ -58,7 +58,7 @@ def test_case_009_a_load_without_its_client_ends_as_ready_and_one_that_fails_as_
     tmp_path: Path,
 ) -> None:
     with (
-        Field(tmp_path, {"A": "--load 0.5", "B": "--load 60 --die-at 0.3"}) as field,
+        Field(tmp_path, {"A": "--load 1.5", "B": "--load 60 --die-at 0.3"}) as field,
         EventSource(field.daemon.port) as early,
         agreement(field, early),
     ):
