@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NotRequired, Protocol, TypedDict, Unpack
 
 import msgspec
 
@@ -58,39 +58,39 @@ class Lanes(Protocol):
         """Return the waiting ticket of this number."""
 
 
-def plan(
-    room: Lanes,
-    *,
-    formula: Formula,
-    jobs: Sequence[Job],
-    facts: Facts,
-    make_room: MakeRoom,
-    estimates: Estimates,
-    width: Mapping[str, int],
-    swap_budget: float,
-    budget_spent: float = 0.0,
-    skip: int = 0,
-) -> Iterator[Planned]:
+class Known(TypedDict):
+    """What a forecast knows besides the room."""
+
+    formula: Formula
+    """What the room is ordered by."""
+    jobs: Sequence[Job]
+    """Who holds the box."""
+    facts: Facts
+    """What runs and what is ready now."""
+    make_room: MakeRoom
+    """The eviction planner."""
+    estimates: Estimates
+    """What was measured."""
+    width: Mapping[str, int]
+    """Model to jobs at once, where that is more than 1."""
+    swap_budget: float
+    """Seconds of estimated work that may go before a swap; 0 = none."""
+    budget_spent: NotRequired[float]
+    """Seconds of it that have gone since the last load; 0 unless it is said."""
+
+
+def plan(room: Lanes, *, skip: int = 0, **known: Unpack[Known]) -> Iterator[Planned]:
     """Yield the waiting tickets in the order in which they will go if nobody comes, lazily.
 
     To be used up before anybody comes or goes: it reads the room as it walks.
 
     Args:
         room: who waits and may go.
-        formula: what the room is ordered by.
-        jobs: who holds the box.
-        facts: what runs and what is ready now.
-        make_room: the eviction planner.
-        estimates: what was measured.
-        width: model to jobs at once, where that is more than 1.
-        swap_budget: seconds of estimated work that may go before a swap; 0 = none.
-        budget_spent: seconds of it that have gone since the last load.
         skip: how many of the first are not yielded; cheaper than to throw them away.
+        known: see `Known`.
     """
-    procession = _procession(
-        room, formula, jobs, facts, make_room, _budget(swap_budget, budget_spent, estimates)
-    )
-    line = Timeline(estimates, width, jobs, facts.now)
+    procession, line = _begin(room, known)
+    estimates = known["estimates"]
     for turn, pick in enumerate(procession):
         if turn < skip:
             _pass(line, pick, turn)
@@ -106,54 +106,40 @@ def plan(
             )
 
 
-def eta_of(
-    ticket: Ticket,
-    room: Lanes,
-    *,
-    formula: Formula,
-    jobs: Sequence[Job],
-    facts: Facts,
-    make_room: MakeRoom,
-    estimates: Estimates,
-    width: Mapping[str, int],
-    swap_budget: float,
-    budget_spent: float = 0.0,
-) -> Eta | None:
+def eta_of(ticket: Ticket, room: Lanes, **known: Unpack[Known]) -> Eta | None:
     """Return when one waiting ticket will go; None if it does not wait or nobody can say.
 
     Walks as `plan` does, but `WALKED` picks at most.  Of those that are still
     ahead then only how many of each model is known, by priority and age, and
     loads are taken to be as frequent among them as before.
 
-    Args: as for `plan`.
+    Args:
+        ticket: whose turn is asked for.
+        room: as for `plan`.
+        known: see `Known`.
     """
     if room.ticket(ticket.number) is None:
         return None
-    procession = _procession(
-        room, formula, jobs, facts, make_room, _budget(swap_budget, budget_spent, estimates)
-    )
-    line = Timeline(estimates, width, jobs, facts.now)
+    procession, line = _begin(room, known)
     for turn, pick in enumerate(procession):
         if pick.number == ticket.number:
             return _eta(line.dispatch(pick))
         _pass(line, pick, turn)
         if turn + 1 == WALKED:
             break
-    line.pass_over_many(_ahead(ticket, room, formula, procession), WALKED - DRAWN)
+    line.pass_over_many(_ahead(ticket, room, known["formula"], procession), WALKED - DRAWN)
     return _eta(line.free())
 
 
-def _procession(
-    room: Lanes, formula: Formula, jobs: Sequence[Job], facts: Facts, make_room: MakeRoom, budget: SwapBudget
-) -> Procession:
+def _begin(room: Lanes, known: Known) -> tuple[Procession, Timeline]:
+    """Return the picks to come, and the box that takes them up."""
+    jobs, facts, estimates = known["jobs"], known["facts"], known["estimates"]
+    budget = SwapBudget(known["swap_budget"], estimates)
+    budget.spend(microseconds(known.get("budget_spent", 0.0)))
     loading = [job.ticket.model for job in jobs if job.loading]
-    return Procession(room.lanes(), formula.affinity_key(), make_room, budget, facts, loading)
-
-
-def _budget(seconds: float, spent: float, estimates: Estimates) -> SwapBudget:
-    budget = SwapBudget(seconds, estimates)
-    budget.spend(microseconds(spent))
-    return budget
+    bonus = known["formula"].affinity_key()
+    procession = Procession(room.lanes(), bonus, known["make_room"], budget, facts, loading)
+    return procession, Timeline(estimates, known["width"], jobs, facts.now)
 
 
 def _pass(line: Timeline, pick: Pick, turn: int) -> None:

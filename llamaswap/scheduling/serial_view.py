@@ -115,18 +115,7 @@ class SerialOutlook:
         """Walk those who wait in the order in which they go if nobody comes, those of paused bands last."""
         going = len(self._waiting)
         if skip < going:
-            yield from forecast.plan(
-                self._waiting,
-                formula=self._formula,
-                jobs=jobs,
-                facts=facts,
-                make_room=self._make_room,
-                estimates=self._estimates,
-                width=self._width,
-                swap_budget=self._swap_budget,
-                budget_spent=self._budget.spent if self._budget else 0.0,
-                skip=skip,
-            )
+            yield from forecast.plan(self._waiting, skip=skip, **self._known(jobs, facts))
         if self._lobby.closed:
             yield from self._plan_paused(facts, max(0, skip - going))
 
@@ -135,18 +124,7 @@ class SerialOutlook:
         waiting = self._waiting.ticket(ticket.number)
         if waiting is None:
             return None
-        return forecast.eta_of(
-            waiting,
-            self._waiting,
-            formula=self._formula,
-            jobs=jobs,
-            facts=facts,
-            make_room=self._make_room,
-            estimates=self._estimates,
-            width=self._width,
-            swap_budget=self._swap_budget,
-            budget_spent=self._budget.spent if self._budget else 0.0,
-        )
+        return forecast.eta_of(waiting, self._waiting, **self._known(jobs, facts))
 
     def terms(self, ticket: Ticket, facts: Facts) -> Terms | None:
         """Return what the score of a ticket is made of now."""
@@ -199,6 +177,18 @@ class SerialOutlook:
         if others or len(self._jobs) >= self._width.get(model, 1) or not self.resident(model, facts):
             return None
         return model
+
+    def _known(self, jobs: Sequence[Job], facts: Facts) -> forecast.Known:
+        return {
+            "formula": self._formula,
+            "jobs": jobs,
+            "facts": facts,
+            "make_room": self._make_room,
+            "estimates": self._estimates,
+            "width": self._width,
+            "swap_budget": self._swap_budget,
+            "budget_spent": self._budget.spent if self._budget else 0.0,
+        }
 
     def _plan_paused(self, facts: Facts, skip: int) -> Iterator[Planned]:
         room = self._lobby.closed
