@@ -25,7 +25,7 @@ class FifoQueue:
         self.paused: frozenset[Band] = NO_BAND
         self._priorities = priorities
         self._line: list[Ticket] = []  # in the order of `_rank`
-        self._moved = False  # whether somebody has another priority than he came with
+        self._tickets: dict[int, Ticket] = {}  # the same, by number
 
     def __len__(self) -> int:
         return len(self._line)
@@ -48,35 +48,37 @@ class FifoQueue:
     def add(self, ticket: Ticket) -> None:
         """Put a ticket in its place."""
         insort(self._line, ticket, key=self._rank)
+        self._tickets[ticket.number] = ticket
 
     def remove(self, ticket: Ticket) -> bool:
         """Take a ticket out; False if it is not here."""
         place = self._place(ticket)
         if place is not None:
             del self._line[place]
+            del self._tickets[ticket.number]
         return place is not None
 
     def take_all(self) -> list[Ticket]:
         """Take everybody out, in order."""
-        line, self._line = self._line, []
+        line, self._line, self._tickets = self._line, [], {}
         return line
 
     def leave(self, tickets: list[Ticket]) -> None:
         """Let these be all who wait; in order, as `take_all` gave them."""
         self._line = tickets
+        self._tickets = {ticket.number: ticket for ticket in tickets}
 
     def reprioritise(self, ticket: Ticket, priority: int) -> Ticket:
         """Replace a ticket by one of another priority, as old as it is; KeyError if it is not here."""
         if not self.remove(ticket):
             raise KeyError(ticket.number)
-        self._moved = True
         other = msgspec.structs.replace(ticket, priority=priority)
         self.add(other)
         return other
 
     def ticket(self, number: int) -> Ticket | None:
         """Return the ticket of this number, if it is here."""
-        return next((ticket for ticket in self._line if ticket.number == number), None)
+        return self._tickets.get(number)
 
     def in_order(self) -> list[Ticket]:
         """Return everybody as they would go, those of paused bands last."""
@@ -101,10 +103,5 @@ class FifoQueue:
 
     def _place(self, ticket: Ticket) -> int | None:
         """Return the index of a ticket, whatever priority it had before; None if it is not here."""
-        place = bisect_left(self._line, self._rank(ticket), key=self._rank)
-        if place < len(self._line) and self._line[place].number == ticket.number:
-            return place
-        if self._moved:
-            places = (index for index, each in enumerate(self._line) if each.number == ticket.number)
-            return next(places, None)
-        return None
+        waiting = self._tickets.get(ticket.number)
+        return None if waiting is None else bisect_left(self._line, self._rank(waiting), key=self._rank)

@@ -65,6 +65,13 @@ def test_who_got_another_priority_is_known_by_his_number_all_the_same() -> None:
     assert numbers(line) == [1, 2]
 
 
+def test_so_is_who_came_with_it_from_another_queue() -> None:
+    line = lineup(ticket(1), ticket(2, 100))
+
+    assert line.position(ticket(2, 0)) == 1
+    assert line.remove(ticket(2, 0))
+
+
 def test_who_does_not_wait_gets_no_priority() -> None:
     with pytest.raises(KeyError):
         lineup(ticket(1)).reprioritise(ticket(2), 5)
