@@ -33,6 +33,7 @@ from llamaswap.scheduling.vocabulary import (
     Facts,
     Load,
     Refuse,
+    Resume,
     Serve,
     Stop,
     Ticket,
@@ -103,6 +104,7 @@ class Box:
 
     def reconfigure(self, scheduler: Scheduler, settings: SerialSettings | None) -> None:
         """Let another scheduler take over; every ticket keeps its place, and its deadline."""
+        self.loads.suspend()
         handover = self.scheduler.hand_over()
         self.scheduler = scheduler
         self._configure(settings)
@@ -143,6 +145,8 @@ class Box:
                 self._dispatched(ticket, verdict, now)
             case Load(model, evict):
                 self.loads.begin(model, evict, self._reason(model))
+            case Resume(model, evict):
+                self.loads.resume(model, evict)
             case Serve(ticket):
                 self._serve(ticket)
             case Stop(models):

@@ -185,13 +185,16 @@ class Dispatcher:
         """Return a Deferred that fires when no lease is held and no dispatched ticket loads."""
         return self._box.when_idle()
 
-    def drop_loads(self, kept: Collection[str]) -> None:
-        """Forget the loads of all models but these; their tickets wait for what `reconfigure` brings.
+    def suspend_loads(self, kept: Collection[str]) -> None:
+        """Let all loads rest; those who wait for them wait for what `reconfigure` brings.
+
+        Args:
+            kept: the models that there will be then.
 
         Nobody may ask for any other model from now on, though it may still serve.
         """
         self._known = frozenset(kept)
-        self._box.loads.drop(self._known)
+        self._box.loads.suspend()
 
     def reconfigure(self, scheduler: Scheduler, settings: SerialSettings | None = None) -> None:
         """Let another scheduler take over, once the fleet is another, too; every ticket keeps its place.

@@ -77,7 +77,7 @@ class Engine:
     def reconfigure(self, config: Config) -> None:
         """Go on under another configuration: same queue, same places, same children where they fit."""
         self.ceilings.configure(config.limits)
-        self.dispatcher.drop_loads(config.models)
+        self.dispatcher.suspend_loads(config.models)
         self.fleet.configure(config.models)
         self.metrics.know(config.models)
         self.estimates.keep(config.models)

@@ -7,7 +7,7 @@ elsewhere; how a load ended is reported to whoever asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -65,6 +65,7 @@ class Loads:
         self._chores = Chores()
         self._doubts = Doubts(clock, reports.dispelled)
         self.under_way: dict[str, Deferred[None]] = {}
+        self._began: dict[str, float] = {}  # when each of them was begun, and those that rest
         self._looked = (-1, -1)  # what the fleet and the doubts were like when these two were found out
         self._running: frozenset[str] = frozenset()
         self._stopping: frozenset[str] = frozenset()
@@ -92,21 +93,26 @@ class Loads:
     def begin(self, model: str, evict: frozenset[str], reason: SwapReason) -> None:
         """Stop what is in the way, then make the model ready; `Reports` say how it went."""
         self._tell_of(model, evict, reason)
-        load = self._chores.start(f"load {model}", self._make_ready(model, evict))
-        if not load.called:
-            self.under_way[model] = load
+        self._start(model, evict, self._clock.seconds())
+
+    def suspend(self) -> None:
+        """Let all loads rest where they are: what they evict is to be planned anew."""
+        for model in tuple(self.under_way):
+            self.under_way.pop(model).cancel()
+
+    def resume(self, model: str, evict: frozenset[str]) -> None:
+        """Go on with a suspended load, once these are stopped, too; it counts from when it was begun."""
+        self._log.info(
+            "dispatch.load_goes_on model={model} evict={evict}", model=model, evict=",".join(sorted(evict))
+        )
+        self._start(model, evict, self._began.get(model, self._clock.seconds()))
 
     def stop(self, model: str, grace: float | None) -> Deferred[None]:
         """Stop a model; a load of it that is under way ends without a report."""
-        load = self.under_way.pop(model, None)
+        load = self._over(model)
         if load is not None:
             load.cancel()
         return self._fleet[model].stop(grace)
-
-    def drop(self, kept: Collection[str]) -> None:
-        """Forget the loads of all models but these."""
-        for model in self.under_way.keys() - kept:
-            self.under_way.pop(model).cancel()
 
     def abandon(self) -> None:
         """Forget every load and every doubt: the daemon ends."""
@@ -160,9 +166,19 @@ class Loads:
             "dispatch.load_began model={model} evict={evict}", model=model, evict=",".join(sorted(evict))
         )
 
-    async def _make_ready(self, model: str, evict: frozenset[str]) -> None:
+    def _start(self, model: str, evict: frozenset[str], began: float) -> None:
+        self._began[model] = began
+        load = self._chores.start(f"load {model}", self._make_ready(model, evict, began))
+        if not load.called:
+            self.under_way[model] = load
+
+    def _over(self, model: str) -> Deferred[None] | None:
+        """A load has ended, or is to; returns it if it is under way."""
+        self._began.pop(model, None)
+        return self.under_way.pop(model, None)
+
+    async def _make_ready(self, model: str, evict: frozenset[str], began: float) -> None:
         """Stop what is in the way, make the model ready, and report how it went."""
-        began = self._clock.seconds()
         try:
             # A model that others wait for gets the time a load gets, as in llama-swap.
             await all_stopped([self.stop(m, self._fleet[m].model.health_check_timeout) for m in evict])
@@ -172,11 +188,11 @@ class Loads:
                 await server.stop()  # whoever only looks must not keep it from its next job
             await server.ensure_ready()
         except LoadFailed as failed:
-            self.under_way.pop(model, None)
+            self._over(model)
             self._log.error("dispatch.load_failed model={model} why={why}", model=model, why=failed.why)
             self._reports.failed(model, failed.why, failed.output)
         else:
-            self.under_way.pop(model, None)
+            self._over(model)
             self._reports.ended(model, self._clock.seconds() - began)
 
 

@@ -100,7 +100,7 @@ def test_a_model_that_is_dropped_can_be_asked_for_no_more_though_it_serves() -> 
     rig.warm("a")
     running = rig.call("a")
 
-    rig.dispatcher.drop_loads(["b"])
+    rig.dispatcher.suspend_loads(["b"])
     late = rig.call("a")
 
     assert isinstance(late.refusal, UnknownModel)
@@ -109,11 +109,11 @@ def test_a_model_that_is_dropped_can_be_asked_for_no_more_though_it_serves() -> 
     assert rig.dispatcher.when_idle().called
 
 
-def test_a_load_that_is_dropped_says_nothing_and_its_caller_goes_with_the_next_scheduler() -> None:
+def test_a_load_of_a_model_that_is_gone_says_nothing_and_its_caller_goes_with_the_next_scheduler() -> None:
     rig = DispatchRig("a", "b")
     loading = rig.call("a")
 
-    rig.dispatcher.drop_loads(["b"])
+    rig.dispatcher.suspend_loads(["b"])
     assert loading.waiting
     rig.dispatcher.reconfigure(make_scheduler(DispatchRig("b").config))
 

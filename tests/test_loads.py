@@ -94,14 +94,41 @@ def test_a_child_that_dies_is_a_failure_and_one_that_was_stopped_is_not() -> Non
     assert yard.loads.under_way == {}
 
 
-def test_loads_of_models_that_are_not_kept_are_forgotten() -> None:
+def test_a_load_that_rests_goes_on_where_it_was_and_counts_from_its_beginning() -> None:
     yard = Yard("a", "b")
-    yard.loads.begin("a", frozenset(), "request")
     yard.loads.begin("b", frozenset(), "request")
+    yard.rig.becomes_ready("b")
+    yard.loads.begin("a", frozenset(), "request")
+    yard.clock.advance(1.0)
 
-    yard.loads.drop({"b"})
+    yard.loads.suspend()
+    assert yard.loads.under_way == {}
+    yard.clock.advance(1.0)
+    yard.loads.resume("a", frozenset())
+    yard.clock.advance(1.0)
+    yard.rig.becomes_ready("a")
 
-    assert list(yard.loads.under_way) == ["b"]
+    assert yard.rig.starts("a") == 1
+    assert yard.told[-2:] == ["a began for a request", "a is ready after 3"]
+    assert yard.loads.facts().ready == {"a", "b"}
+
+
+def test_a_load_that_rests_starts_nothing_and_goes_on_once_more_is_stopped_for_it() -> None:
+    yard = Yard("a", "b", "c")
+    for model in ("b", "c"):
+        yard.loads.begin(model, frozenset(), "request")
+        yard.rig.becomes_ready(model)
+    yard.loads.begin("a", frozenset({"b"}), "request")
+
+    yard.loads.suspend()
+    yard.rig.goes("b")
+    assert yard.rig.starts("a") == 0
+    yard.loads.resume("a", frozenset({"c"}))
+    assert yard.rig.starts("a") == 0
+    yard.rig.goes("c")
+
+    assert yard.rig.starts("a") == 1
+    assert yard.loads.facts().running == {"a"}
 
 
 def test_a_model_in_doubt_is_not_ready_until_the_doubt_is_over() -> None:

@@ -333,6 +333,43 @@ def test_a_load_that_nobody_waits_for_any_more_is_not_begun_twice(rigs: Rigs) ->
     assert len(rig.children.started) == 1
 
 
+@pytest.mark.parametrize("use", ["serial", "fifo"])
+@pytest.mark.parametrize("router", ["groups", "matrix"])
+def test_a_load_beside_a_model_that_may_be_there_no_longer_sees_it_stopped(
+    rigs: Rigs, use: str, router: str
+) -> None:
+    beside, apart = {
+        "groups": (SIDE_BY_SIDE, ""),
+        "matrix": ("matrix: {sets: {all: a & b}}", "matrix: {sets: {one: a | b}}"),
+    }[router]
+    rig = rigs(fleet(a="serve a", b="serve b", use=f"{{use: {use}}}", more=beside))
+    rig.warm("a")
+    first = rig.children.latest
+    loading = rig.chat("b")
+    assert first.signals == []
+
+    rig.reload(fleet(a="serve a", b="serve b", use=f"{{use: {use}}}", more=apart))
+    assert first.signals == ["TERM"]
+    first.exits(0)
+    rig.ready()
+    rig.upstream().answers()
+
+    assert loading.status == 200
+    assert rig.running == ["b"]
+    assert len(rig.children.started) == 2
+
+
+def test_a_load_that_nobody_waits_for_any_more_ends_where_it_would_stop_another(rigs: Rigs) -> None:
+    rig = rigs(fleet(a="serve a", b="serve b", more=SIDE_BY_SIDE))
+    rig.warm("a")
+    rig.chat("b").leaves()
+
+    rig.reload(BOTH)
+    rig.goes()
+
+    assert rig.running == ["a"]
+
+
 # The queue.
 
 

@@ -26,6 +26,7 @@ from llamaswap.scheduling.fifo_queue import FifoQueue
 from llamaswap.scheduling.forecast import Job, Planned
 from llamaswap.scheduling.guarding import protected_models, turned_away
 from llamaswap.scheduling.limits import ConcurrencyLimits
+from llamaswap.scheduling.replanning import replan
 from llamaswap.scheduling.score import waited_us
 from llamaswap.scheduling.swaps import Swap, Swaps
 from llamaswap.scheduling.vocabulary import (
@@ -38,7 +39,9 @@ from llamaswap.scheduling.vocabulary import (
     MakeRoom,
     QueueView,
     Refuse,
+    Resume,
     Serve,
+    Stop,
     Ticket,
     Verdict,
     band_of,
@@ -171,16 +174,26 @@ class FifoScheduler:
             self._limits.force(ticket.model)
         for ticket in handover.served:
             self._serve(ticket)
-        for model in handover.unclaimed & self._models.keys():
-            self._swaps[model] = Swap(frozenset())
-        unknown = [t for t in (*handover.loading, *handover.waiting) if t.model not in self._models]
-        for ticket in handover.loading:
-            if ticket.model in self._models:
-                self._swaps.join(ticket)
         for ticket in handover.waiting:
             if ticket.model in self._models:
                 self._queue.add(ticket)
-        return [self._refuse(ticket, UnknownModel()) for ticket in unknown] + self._drain(facts)
+        gone = [ticket for ticket in handover.waiting if ticket.model not in self._models]
+        decisions = self._take_over_loads(handover, facts)
+        decisions += [self._refuse(ticket, UnknownModel()) for ticket in gone]
+        return decisions + self._drain(facts)
+
+    def _take_over_loads(self, handover: Handover, facts: Facts) -> list[Decision]:
+        """Go on with the loads that may."""
+        loads = replan(handover, self._models, facts, self._make_room, self._protected)
+        resumed = [*loads.claimed, *(Resume(model, frozenset()) for model in sorted(loads.unclaimed))]
+        for load in resumed:
+            self._swaps[load.model] = Swap(load.evict)
+        for ticket in loads.loading:
+            self._swaps.join(ticket)
+        decisions = [self._refuse(ticket, refusal) for ticket, refusal in loads.refused]
+        if loads.ended:
+            decisions.append(Stop(loads.ended))
+        return decisions + resumed
 
     def resident(self, model: str, facts: Facts) -> bool:
         """Return whether the model could serve now without a start and without an eviction."""

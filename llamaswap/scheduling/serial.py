@@ -20,6 +20,7 @@ from llamaswap.scheduling.choosing import Choice, before_swap, best, verdict_of
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.guarding import protected_models
 from llamaswap.scheduling.limits import ConcurrencyLimits
+from llamaswap.scheduling.replanning import replan
 from llamaswap.scheduling.score import microseconds
 from llamaswap.scheduling.serial_view import SerialOutlook
 from llamaswap.scheduling.vocabulary import (
@@ -32,6 +33,7 @@ from llamaswap.scheduling.vocabulary import (
     Load,
     MakeRoom,
     Refuse,
+    Resume,
     Serve,
     Stop,
     Ticket,
@@ -184,12 +186,6 @@ class SerialScheduler(SerialOutlook):
         self._lobby.pause(handover.paused)
         if self._budget is not None:  # a reload is no load
             self._budget.spend(microseconds(handover.budget_spent))
-        decisions: list[Decision] = []
-        strays = handover.unclaimed & self._models.keys()
-        if len(strays) == 1 and not handover.served and not handover.loading:
-            self._unclaimed = strays
-        elif strays:
-            decisions.append(Stop(frozenset(strays)))
         for ticket in (*handover.served, *handover.loading, *handover.waiting):
             self._limits.force(ticket.model)
         for ticket in (*handover.served, *handover.loading):
@@ -198,11 +194,23 @@ class SerialScheduler(SerialOutlook):
         for ticket in handover.waiting:
             self._lobby.add(ticket)
         gone = [ticket for ticket in handover.waiting if ticket.model not in self._models]
-        decisions += [self._refuse_waiting(ticket, UnknownModel()) for ticket in gone]
-        for ticket in handover.loading:
-            if ticket.model not in self._models:
-                decisions += [Refuse(ticket, UnknownModel()), *self._free(ticket, facts)]
-        return [*decisions, *self._pick(facts)]
+        refused = [self._refuse_waiting(ticket, UnknownModel()) for ticket in gone]
+        return [*refused, *self._take_over_loads(handover, facts), *self._pick(facts)]
+
+    def _take_over_loads(self, handover: Handover, facts: Facts) -> list[Decision]:
+        """Go on with the loads that may; with one that nobody claims if it has the box for itself."""
+        loads = replan(handover, self._models, facts, self._make_room, self._protected)
+        alone = not self._jobs and len(loads.unclaimed) == 1
+        self._unclaimed = loads.unclaimed if alone else loads.unclaimed & self._protected & facts.running
+        ended = loads.ended | (loads.unclaimed - self._unclaimed)
+        decisions: list[Decision] = [Refuse(ticket, refusal) for ticket, refusal in loads.refused]
+        if ended:
+            decisions.append(Stop(ended))
+        decisions += loads.claimed
+        decisions += [Resume(model, frozenset()) for model in sorted(self._unclaimed)]
+        for ticket, _ in loads.refused:
+            decisions += self._free(ticket, facts)
+        return decisions
 
     def _refuse_if_failing(self, model: str, facts: Facts) -> list[Decision]:
         """Refuse everybody who waits for a closed model, each with an error of its own to raise."""

@@ -23,8 +23,8 @@ class Swaps(dict[str, Swap]):
     """The loads under way, by the model that is loaded."""
 
     def join(self, ticket: Ticket) -> None:
-        """Let a ticket wait for its model's load; one that others have begun before if there is none."""
-        self.setdefault(ticket.model, Swap(frozenset())).waiters.append(ticket)
+        """Let a ticket wait for its model's load, which is under way."""
+        self[ticket.model].waiters.append(ticket)
 
     def leave(self, ticket: Ticket) -> bool:
         """Let a ticket no longer wait for its load, whatever priority it had before; False if it does not."""

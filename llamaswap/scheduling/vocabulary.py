@@ -141,6 +141,13 @@ class Load(msgspec.Struct, frozen=True):
     evict: frozenset[str]
 
 
+class Resume(msgspec.Struct, frozen=True):
+    """Go on with a load that was begun under another configuration, as a `Load` does; it is no new one."""
+
+    model: str
+    evict: frozenset[str]
+
+
 class Serve(msgspec.Struct, frozen=True):
     """The model of this dispatched ticket is ready: let it talk to its upstream."""
 
@@ -160,7 +167,7 @@ class Refuse(msgspec.Struct, frozen=True):
     refusal: Refusal
 
 
-Decision = Dispatch | Load | Serve | Stop | Refuse
+Decision = Dispatch | Load | Resume | Serve | Stop | Refuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

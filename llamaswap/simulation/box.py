@@ -25,6 +25,7 @@ from llamaswap.scheduling.vocabulary import (
     Facts,
     Load,
     Refuse,
+    Resume,
     Serve,
     Stop,
     Ticket,
@@ -184,7 +185,7 @@ class Box:
                 case Dispatch(ticket, verdict):
                     self._jobs[ticket.number].dispatched = self.now
                     self.tally.dispatched(verdict)
-                case Load(model, evict):
+                case Load(model, evict) | Resume(model, evict):
                     self._load(model, evict)
                 case Serve(ticket):
                     self._serve(ticket)

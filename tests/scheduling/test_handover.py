@@ -157,6 +157,21 @@ def test_a_client_that_leaves_a_load_that_another_waits_for_ends_nothing() -> No
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("after", MAKERS)
+def test_who_got_another_priority_can_still_leave(make: object, after: object) -> None:
+    box = MAKERS[make is fifo_box]("AB")
+    box.arrive("A", job=10.0)
+    moved = box.arrive("B")
+    box.reprioritise(moved, 100)
+
+    box.reload(MAKERS[after is fifo_box]("AB"))
+    box.cancel(moved)
+    box.settle()
+
+    assert box.dispatched == [1]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("after", MAKERS)
 def test_what_is_paused_stays_paused(make: object, after: object) -> None:
     box = MAKERS[make is fifo_box]("AB")
     box.arrive("A", job=10.0)

@@ -11,7 +11,7 @@ def ticket(number: int, model: str = "A", priority: int = 0) -> Ticket:
 
 
 def test_who_joins_waits_for_the_load_until_it_ends() -> None:
-    swaps = Swaps({"A": Swap(frozenset("B"), [ticket(1)])})
+    swaps = Swaps({"A": Swap(frozenset("B"), [ticket(1)]), "C": Swap(frozenset())})
 
     swaps.join(ticket(2))
     swaps.join(ticket(3, "C"))
@@ -23,7 +23,7 @@ def test_who_joins_waits_for_the_load_until_it_ends() -> None:
 
 
 def test_who_leaves_is_known_by_his_number() -> None:
-    swaps = Swaps()
+    swaps = Swaps({"A": Swap(frozenset())})
     swaps.join(ticket(1, priority=5))
 
     assert swaps.leave(ticket(1, priority=0))

@@ -35,9 +35,7 @@ class House:
         self.refusals = 0  # connections that a model's server did not take
         self.only_serial = plan.scheduler == "serial"  # so far
         self.preloads = len(plan.preloaded)  # tickets that nobody but the configuration has asked for
-        self.inherited: dict[int, str] = {}  # jobs, and their models, of when the configuration last changed
-        self.moving: set[str] = set()  # models that came or went then: a load may be under way, wanted or not
-        self.older: set[FakeChild] = set()  # children that lived then
+        self.inherited: set[int] = set()  # jobs of when the configuration last changed
         self.wrong: list[str] = []  # what was seen in the middle of a step
         self._forgotten: Counter[str] = Counter()  # what was counted before `forgets`
         self._stack = ExitStack()
@@ -169,13 +167,11 @@ class House:
         engine = self.rig.service.engine
         if not engine.dispatcher.wanted(model) and engine.view().jobs:
             self.wrong.append(f"{model} starts though nobody wants it and others work")
-        others = set(self.rig.children.alive)
-        inherited = {*self.inherited.values(), *self.moving}
-        if model in inherited:  # its load was planned when others were allowed beside it
-            others -= self.older
-            others = {other for other in others if model_of(other) not in inherited}
+        others = {model_of(other) for other in self.rig.children.alive}
+        if model in (granted := self._granted()):
+            others -= granted
         if others and not self.plan.together:
-            self.wrong.append(f"{model} starts beside {[model_of(other) for other in others]}")
+            self.wrong.append(f"{model} starts beside {sorted(others)}")
         return self._spawn(*how)
 
     # --- what the operator and the clock do ----------------------------------------------------------------
@@ -187,11 +183,12 @@ class House:
         self.reloads += 1
         self.only_serial = self.only_serial and plan.scheduler == "serial"
         engine = self.rig.service.engine
-        self.inherited = {job.number: job.model for job in engine.view().jobs}
-        moving = (State.STARTING, State.STOPPING)
-        self.moving = {model for model, state in engine.states().items() if state in moving}
-        self.older = set(self.rig.children.alive)
+        self.inherited = {job.number for job in engine.view().jobs}
         self.rig.reload(plan.text())
+
+    def _granted(self) -> set[str]:
+        """The models of jobs that were there when the configuration last changed, and still are."""
+        return {job.model for job in self.rig.service.engine.view().jobs if job.number in self.inherited}
 
     def wall_jumps(self, seconds: float) -> None:
         """Somebody has set the clock on the wall."""
@@ -220,7 +217,7 @@ class House:
         """What the fakes remember of what is over is forgotten, and nothing else."""
         rig = self.rig
         self._forgotten += self.counters()
-        for known in (self.guests, self.deaf, self.older):
+        for known in (self.guests, self.deaf):
             known.clear()
         self.lines = [line for line in self.lines if line.open]
         rig.children.started[:] = rig.children.alive

@@ -34,7 +34,7 @@ def one_job_at_a_time(house: House) -> str:
     if house.plan.scheduler != "serial":
         return ""
     jobs = {job.number for job in house.rig.service.engine.view().jobs}
-    if len(jobs) > 1 and not jobs <= house.inherited.keys():
+    if len(jobs) > 1 and not jobs <= house.inherited:
         return f"jobs at once: {sorted(jobs)}"
     busy = [line.model for line in house.asked() if line.server.line.startswith("POST")]
     return f"at work at once: {busy}" if len(busy) > max(1, len(jobs)) else ""

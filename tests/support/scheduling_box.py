@@ -26,6 +26,7 @@ from llamaswap.scheduling.vocabulary import (
     Load,
     MakeRoom,
     Refuse,
+    Resume,
     Serve,
     Stop,
     Ticket,
@@ -80,6 +81,7 @@ class Box:
         self.served_at: dict[int, float] = {}
         self.refused: dict[int, Refusal] = {}
         self.loads: list[tuple[str, frozenset[str]]] = []  # every Load, in order
+        self.resumed: list[tuple[str, frozenset[str]]] = []  # every Resume, in order
         self.stops: list[frozenset[str]] = []
         self.waiting: dict[int, Ticket] = {}  # as the scheduler must see it
         self.jobs: dict[int, Ticket] = {}  # dispatched and not ended, as the scheduler must see it
@@ -92,7 +94,7 @@ class Box:
         self._one_job = one_job
         self._width = width or {}
         self._protected = frozenset(protected)
-        self._begun_before: set[str] = set()  # loads that an earlier configuration has planned
+        self._granted: dict[int, str] = {}  # jobs that an earlier configuration let run, and their models
         self._durations: dict[int, float] = {}
         self._timers: dict[int, IDelayedCall] = {}
         self._inbox: deque[Event] = deque()
@@ -194,10 +196,12 @@ class Box:
     def reload(self, new: Box) -> None:
         """Go on under the scheduler of a fresh box, as a reload of the configuration does."""
         handover = self.scheduler.hand_over()
-        self._begun_before |= self.fleet.loads.keys()
+        self._granted = {number: ticket.model for number, ticket in self.jobs.items()}
+        self.fleet.suspend()
         self.scheduler, self._make_room, self._one_job = new.scheduler, new._make_room, new._one_job
-        self._width = new._width
+        self._width, self._protected = new._width, new._protected
         self._post(lambda facts: self.scheduler.take_over(handover, facts))
+        self.fleet.forget_suspended()
 
     def advance(self, seconds: float) -> None:
         """Let time pass; what is due happens at its own moment, not at the end."""
@@ -259,6 +263,8 @@ class Box:
                 self._dispatch(decision, ticket, verdict)
             case Load(model, evict):
                 self._load(model, evict)
+            case Resume(model, evict):
+                self._resume(model, evict)
             case Serve(ticket):
                 self._serve(ticket)
             case Stop(models):
@@ -291,8 +297,15 @@ class Box:
         assert not evict & busy, "evicted under a running job"
         assert self._overrides(model) or not evict & self._kept(), "evicted a protected model"
         self.loads.append((model, evict))
-        self._begun_before.discard(model)
         self.fleet.load(model, evict)
+
+    def _resume(self, model: str, evict: frozenset[str]) -> None:
+        assert model not in evict
+        assert not evict & self._models_of_jobs(), "evicted under a job"
+        assert self._overrides(model) or not evict & self._kept(), "evicted a protected model"
+        assert model in self._models_of_jobs() or not evict, "evicted for nobody"
+        self.resumed.append((model, evict))
+        self.fleet.resume(model, evict)
 
     def _serve(self, ticket: Ticket) -> None:
         assert ticket.number in self.jobs, "served what was not dispatched"
@@ -341,10 +354,9 @@ class Box:
         return any(ticket.overrides for ticket in self.jobs.values() if ticket.model == model)
 
     def _child_starts(self, model: str) -> None:
-        if model in self._begun_before:
-            self._begun_before.remove(model)
-        elif self._one_job:
-            crowd = self._make_room(model, self.fleet.running())
+        if self._one_job:
+            granted = {model for number, model in self._granted.items() if number in self.jobs}
+            crowd = self._make_room(model, self.fleet.running()) - (granted if model in granted else set())
             assert not crowd, f"{model} starts beside {sorted(crowd)}"
 
     def _check(self) -> None:

@@ -35,6 +35,7 @@ class Fleet:
         self.broken: set[str] = set()  # models whose load ends badly
         self.ready: set[str] = set()
         self.loads: dict[str, frozenset[str]] = {}  # loads under way, and what each waits to see stopped
+        self._suspended: dict[str, frozenset[str]] = {}
         self._clock = clock
         self._loaded, self._failed, self._on_start = loaded, failed, starting
         self._starting: dict[str, IDelayedCall] = {}
@@ -55,10 +56,25 @@ class Fleet:
         self.loads[model] = evict
         self._proceed()
 
+    def suspend(self) -> None:
+        """Let all loads rest: a child that starts does so, but no other one will."""
+        self._suspended, self.loads = self.loads, {}
+
+    def resume(self, model: str, evict: frozenset[str]) -> None:
+        """Go on with a suspended load, once `evict` is stopped."""
+        assert model in self._suspended, f"{model} was not loading"
+        del self._suspended[model]
+        self.load(model, evict)
+
+    def forget_suspended(self) -> None:
+        """No load may be left that rests."""
+        assert not self._suspended, f"{sorted(self._suspended)} rest for ever"
+
     def stop(self, models: Iterable[str]) -> None:
         """End these models and their loads; one that does not run is left alone."""
         for model in sorted(models):
             self.loads.pop(model, None)
+            self._suspended.pop(model, None)
             self._stop_child(model)
         self._proceed()
 
