@@ -75,24 +75,9 @@ class Results:
     """Dispatches that would have been of another request without this term, by the band of who went."""
 
     @property
-    def load_count(self) -> int:
-        """All loads."""
-        return sum(self.loads.values())
-
-    @property
-    def busy_share(self) -> float:
-        """The share of the time in which something ran, 0..1."""
-        return self.running / self.makespan if self.makespan else 0.0
-
-    @property
     def loading_share(self) -> float:
         """The share of the time that was lost to loads, 0..1."""
         return self.loading / self.makespan if self.makespan else 0.0
-
-    @property
-    def idle_share(self) -> float:
-        """The share of the time in which there was nothing to do, 0..1."""
-        return self.idle / self.makespan if self.makespan else 0.0
 
 
 def waits_of(*seconds: array[float]) -> Waits:
