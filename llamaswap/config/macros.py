@@ -54,8 +54,8 @@ class TooMuchText(Exception):
 
 def declarations(node: Node | None, path: str, report: Report) -> tuple[Macro, ...]:
     """Read a `macros` block, in its order; mistakes are reported and left out."""
-    if node is None:
-        return ()
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return ()  # none are left when all lines of the block are comments
     if not isinstance(node, Mapping):
         report.wrong(node.place, path, f"expected a mapping, got {describe(node)}")
         return ()

@@ -91,6 +91,24 @@ def test_a_name_is_the_raw_text_of_its_key() -> None:
     ]
 
 
+def test_a_block_whose_lines_are_all_comments_declares_nothing() -> None:
+    text = """
+        macros:
+          # base: serve --verbose
+        models:
+          m:
+            macros:
+              # size: 4096
+            cmd: serve ${PORT}
+          n:
+            macros: ~
+            cmd: serve ${PORT}
+    """
+    config = loaded(text)
+    assert [model.cmd for model in config.models.values()] == ["serve 5800", "serve 5801"]
+    assert config.warnings == ()
+
+
 def test_what_is_left_over_is_reported_once_however_the_setting_reads_it() -> None:
     assert rejected("globalTTL: '${nope}'") == [
         "1:12: globalTTL: unknown macro ${nope}; a macro can only use those declared before it"
