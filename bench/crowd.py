@@ -46,6 +46,9 @@ class _Child:
     def terminate(self) -> None:
         """Nobody is asked to go here."""
 
+    def terminate_rest(self) -> None:
+        """Nor here."""
+
     def kill(self) -> None:
         """Nobody is ended here."""
 

@@ -68,6 +68,10 @@ class Child(Protocol):
         """Ask the whole group to go (SIGTERM)."""
         ...
 
+    def terminate_rest(self) -> None:
+        """Ask whoever outlives the leader to go (SIGTERM), once that has gone."""
+        ...
+
     def kill(self) -> None:
         """End the whole group now (SIGKILL)."""
         ...
@@ -112,6 +116,7 @@ class ChildProcess(ProcessProtocol):
         self._exited_at = 0.0
         self._output_open = True
         self._asked = False
+        self._asks_rest = False
         self._looking: IDelayedCall | None = None
         self._pause = SHORTEST_LOOK
 
@@ -125,6 +130,12 @@ class ChildProcess(ProcessProtocol):
         self._asked = True
         self._signal(signal.SIGTERM)
 
+    def terminate_rest(self) -> None:
+        """See `Child`."""
+        self._asks_rest = True
+        if self._ending is not None:
+            self.terminate()
+
     def kill(self) -> None:
         """See `Child`."""
         self._asked = True
@@ -134,6 +145,8 @@ class ChildProcess(ProcessProtocol):
     def processExited(self, reason: Failure) -> None:
         self._ending = describe(reason)
         self._exited_at = self._clock.seconds()
+        if self._asks_rest:
+            self.terminate()
         # This may still be within spawnProcess; the output has news of its own.
         self._look_in(0.0)
 

@@ -92,7 +92,9 @@ class Stopping:
 
     def _command_ended(self, ending: Ending) -> None:
         self._command = None
-        if not (ending.clean or self._child_gone or self._killed):
+        if ending.clean:  # it may have told a wrapper only, which does not pass that on
+            self._child.terminate_rest()
+        elif not (self._child_gone or self._killed):
             self._complain(ending.how)
             self._child.terminate()
         self._look()

@@ -276,6 +276,18 @@ def test_a_wrapper_that_forks_is_stopped_with_its_child_on_unload_swap_and_stop(
         assert daemon.stop() < 5.0
 
 
+def test_a_stop_command_that_reaches_only_the_wrapper_ends_its_child_too(tmp_path: Path) -> None:
+    config = stub_config(tmp_path, wrap=FORKING, cmdStop="kill ${PID}")
+    with started(tmp_path, config) as daemon:
+        daemon.chat("a")
+
+        began = time.monotonic()
+        assert daemon.chat("b").status == 200
+
+        assert time.monotonic() - began < 5.0, "it need not be killed"
+        assert daemon.model_processes("a") == []
+
+
 def test_a_swap_waits_for_the_running_stream(tmp_path: Path) -> None:
     with started(tmp_path, stub_config(tmp_path, "a", "b", "c")) as daemon, ThreadPoolExecutor(2) as pool:
         with Wire(daemon.port) as job:

@@ -113,6 +113,28 @@ def test_a_kill_reaches_those_who_outlived_the_leader() -> None:
     assert followed.groups.signals == [(followed.child.pid, "SIGTERM"), (followed.child.pid, "SIGKILL")]
 
 
+@pytest.mark.parametrize("asked_first", [True, False])
+def test_the_rest_is_asked_to_go_once_the_leader_has_gone(asked_first: bool) -> None:
+    followed = Followed()
+    followed.groups.left = {followed.child.pid}
+
+    if asked_first:
+        followed.child.terminate_rest()
+        assert followed.groups.signals == []
+    followed.process.ends()
+    if not asked_first:
+        followed.child.terminate_rest()
+    assert followed.groups.signals == [(followed.child.pid, "SIGTERM")]
+    followed.pass_time(2.0)
+    assert followed.endings == []
+    followed.groups.left.clear()
+    followed.child.output_closed()
+    followed.pass_time(0.4)
+
+    assert len(followed.endings) == 1
+    assert followed.groups.killed == []
+
+
 def test_nobody_is_signalled_under_the_number_of_a_child_that_is_gone() -> None:
     followed = Followed()
     followed.child.output_closed()

@@ -106,6 +106,16 @@ def test_it_is_over_only_when_both_the_child_and_the_command_have_gone() -> None
     assert farewell.clock.getDelayedCalls() == []
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_command_that_succeeds_may_have_told_only_a_wrapper_so_the_rest_is_asked(code: int) -> None:
+    farewell = Farewell(cmd_stop="stop it")
+    farewell.stopping.begin(10.0)
+
+    farewell.command.exits(code)
+
+    assert (farewell.child.rest_asked, farewell.child.signals) == ((code == 0), [] if code == 0 else ["TERM"])
+
+
 def test_a_command_that_succeeds_leaves_the_child_its_grace() -> None:
     farewell = Farewell(cmd_stop="stop it")
     farewell.stopping.begin(10.0)

@@ -43,10 +43,15 @@ class FakeChild:
     ended: Callable[[Ending], None]
     signals: list[str] = field(default_factory=list)
     alive: bool = True
+    rest_asked: bool = False  # whether those who outlive it are to go, too
 
     def terminate(self) -> None:
         """Notes the signal and lives on."""
         self.signals.append("TERM")
+
+    def terminate_rest(self) -> None:
+        """Notes it."""
+        self.rest_asked = True
 
     def kill(self) -> None:
         """Notes the signal and lives on."""
