@@ -92,8 +92,11 @@ def read_sources(config: Path | None, config_dir: Path | None, report: Report) -
     if config_dir is not None:
         paths += _in_directory(config_dir, config, report)
     if not paths and not report.mistakes:
-        named = "" if config_dir is None else str(config_dir)
-        report.wrong(Place(named or "llama-swap"), "", "nothing to load: no configuration file")
+        if config_dir is None:
+            place, why = "llama-swap", "name a file with --config, or a directory with --config-dir"
+        else:
+            place, why = str(config_dir), "there is no *.yml or *.yaml in it"
+        report.wrong(Place(place), "", f"nothing to load: {why}")
     report.files.extend(str(path) for path in paths)
     return [source for path in paths if (source := _read(path, report)) is not None]
 

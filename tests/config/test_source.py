@@ -30,8 +30,8 @@ def test_the_file_comes_first_and_the_directory_in_byte_order(tmp_path: Path) ->
 
 
 def test_nothing_to_load_is_a_mistake(tmp_path: Path) -> None:
-    assert "nothing to load" in read(None, None)[1][0]
-    assert "nothing to load" in read(None, tmp_path)[1][0]
+    assert "nothing to load: name a file with --config" in read(None, None)[1][0]
+    assert f"{tmp_path}:1:1: nothing to load: there is no *.yml" in read(None, tmp_path)[1][0]
 
 
 def test_what_cannot_be_read_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
