@@ -25,6 +25,12 @@ from llamaswap.http1.parsing import HeadBuffer, Malformed
 MAX_HEAD_BYTES = 262144
 CLOSE_SECONDS = 10.0  # for an upgraded upstream to take what its client sent last
 
+STALE_SECONDS = 0.5
+"""An upstream that had closed an idle connection before a request came shows it within a round trip or two.
+
+One that keeps the connection for longer and then drops it has taken the request up, and gets it only once.
+"""
+
 Address = tuple[str, int]
 
 
@@ -88,6 +94,7 @@ class UpstreamConnection(Protocol):
     ) -> None:
         self._home = home
         self._made = made
+        self._clock = clock
         self._deadline = Deadline(clock, self._expired)
         self._heads = HeadBuffer(MAX_HEAD_BYTES)
         self._receiver: Receiver | None = None
@@ -99,12 +106,13 @@ class UpstreamConnection(Protocol):
         self._paused = False
         self._lost = False
         self._lost_unasked = False
+        self._sent = 0.0  # when the request in progress was, where that matters
         self.address = address
         self.reused = False  # the request in progress is not this connection's first
 
     @property
     def stale(self) -> bool:
-        """Whether the connection was lost before one byte answered a request that was not its first."""
+        """Whether it was lost at once and unanswered, after a request that was not its first."""
         return self._lost_unasked
 
     @property
@@ -123,6 +131,8 @@ class UpstreamConnection(Protocol):
         self._receiver = receiver
         self._method = method
         self._answered = False
+        if self.reused:
+            self._sent = self._clock.seconds()
         if header_timeout:
             self._deadline.set(header_timeout)
         else:
@@ -200,7 +210,9 @@ class UpstreamConnection(Protocol):
     @override
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._lost = True
-        self._lost_unasked = self.reused and not self._answered
+        self._lost_unasked = (
+            self.reused and not self._answered and self._clock.seconds() - self._sent <= STALE_SECONDS
+        )
         self._deadline.stop()
         self.outlet.stopProducing()
         receiver, self._receiver = self._receiver, None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -60,3 +63,20 @@ def test_case_015_three_streams_end_with_their_server_and_five_that_follow_start
         failed = [row["error_msg"] for row in field.rows(8) if "error_msg" in row]
         assert len(failed) == 3
         assert all("died" in words or "exited" in words for words in failed)
+
+
+def test_a_request_that_its_server_died_of_is_not_sent_to_the_next_one(tmp_path: Path) -> None:
+    with Field(tmp_path, {"A": ""}) as field:
+        assert field.chat("A").ok  # over a connection that is kept, and may be stale when it is used again
+
+        lost = field.send("A", stub={"first": 30}, tag="lost")
+        field.until(lambda: field.records("arrived", "A", "lost"), "its arrival")
+        (arrived,) = field.records("arrived", "A", "lost")
+        field.until(lambda: time.monotonic() > arrived["at"] + 1.0, "a second of work")
+        os.kill(arrived["pid"], signal.SIGKILL)
+
+        assert lost.wait(10.0).status == 502
+        assert "gave no answer" in lost.json["error"]["message"]
+        assert field.chat("A").ok
+        assert len(field.records("arrived", "A", "lost")) == 1
+        assert field.starts("A") == 2

@@ -248,6 +248,18 @@ def test_only_a_used_connection_that_dies_unanswered_is_stale() -> None:
     assert not fresh.stale
 
 
+def test_a_used_connection_that_dies_long_after_a_request_is_not_stale() -> None:
+    notes, connection, end = ask()
+    end.send(HEAD + b"Content-Length: 0\r\n\r\n")
+    connection.rest(90)
+    connection.send([b"again"], b"POST", notes)
+
+    end.wire.clock.advance(2)
+    end.leave()
+
+    assert not connection.stale
+
+
 def test_an_aborted_connection_says_nothing_more() -> None:
     notes, connection, end = ask()
     end.send(HEAD + b"Content-Length: 9\r\n\r\n")
