@@ -23,6 +23,10 @@ from zope.interface import implementer
 
 HANDOVER_BYTES = 65536  # left to the transport at a time, and the most that is joined
 
+SILENCE_SECONDS = 30  # until a silent connection is asked whether somebody is still there
+PROBE_SECONDS = 15  # between two such questions
+PROBES = 4  # that may stay unanswered; with the kernel's own numbers it takes more than two hours
+
 
 class StreamTransport(ITCPTransport, IConsumer, IPushProducer):
     """What a connection is, seen from its protocol: both ends can be held back."""
@@ -223,10 +227,15 @@ def open_outlet(transport: StreamTransport, drained: Callable[[], None]) -> Outl
 
 
 def set_tcp_options(transport: StreamTransport) -> None:
-    """Small writes leave at once, and a peer that vanished is noticed after hours of silence.
+    """Small writes leave at once, and a peer that vanished without a word is noticed after 90 s.
 
     Does nothing for UNIX sockets and transports in memory.
     """
     if isinstance(transport.getPeer(), IPv4Address | IPv6Address) and ITCPTransport.providedBy(transport):
         transport.setTcpNoDelay(True)
         transport.setTcpKeepAlive(True)
+        wire = getattr(transport, "socket", None)  # also of what is wrapped in TLS
+        if isinstance(wire, socket.socket) and hasattr(socket, "TCP_KEEPIDLE"):
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENCE_SECONDS)
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, PROBE_SECONDS)
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, PROBES)

@@ -9,6 +9,7 @@ import pytest
 from support.field import Field
 from support.field_client import Leave
 from support.field_scale import Scale
+from support.real_daemon_processes import probe_timers
 
 pytestmark = pytest.mark.integration
 
@@ -74,3 +75,19 @@ def test_case_062_who_closes_only_its_own_side_while_queued_is_answered(stream: 
 
         assert running.wait().wrong() == ""
         assert queued.wait().wrong() == ""
+
+
+def test_who_vanishes_without_a_word_is_noticed_within_two_minutes(tmp_path: Path) -> None:
+    """Nothing comes from a machine that has lost its power or its network, be it a client's or a server's."""
+    with Field(tmp_path, {"A": "", "B": ""}) as field:
+        running = field.send("A", stub={"hang": True}, tag="running")
+        field.until(lambda: field.records("arrived", tag="running"), "its arrival")
+        queued = field.send("B")
+        field.until(lambda: field.daemon.waiting() == 1, "the next one to wait")
+
+        # Two clients, one model's server.
+        field.until(lambda: len(probe_timers(field.daemon.pid)) >= 3, "all connections to be silent")
+        assert max(probe_timers(field.daemon.pid)) <= 30
+
+        running.leave()
+        assert queued.wait(10.0).wrong() == ""

@@ -52,6 +52,14 @@ def connections(port: int) -> int:
     return sum(local.endswith(f":{port:04X}") and state == "01" for local, state in ends)
 
 
+def probe_timers(pid: int) -> list[float]:
+    """Seconds until each silent IPv4 connection of a process is asked for a sign of life."""
+    own = {name.removeprefix("socket:[").removesuffix("]") for name in descriptors(pid)}
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    timers = [row[5].split(":") for row in rows if row[3] == "01" and row[9] in own]
+    return [int(ticks, 16) / os.sysconf("SC_CLK_TCK") for kind, ticks in timers if kind == "02"]
+
+
 def own_memory(pid: int) -> int:
     """Bytes of memory that are a process's own, swapped out or not."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
