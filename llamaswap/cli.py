@@ -16,7 +16,7 @@ from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.listening import BadAddress
 from llamaswap.service import CannotStart
 from llamaswap.tap import make_daemon, make_plan
-from llamaswap.telemetry.printing import Printer
+from llamaswap.telemetry.printing import Printer, writing_to
 from llamaswap.tls import BadCertificate
 from llamaswap.tools.commands import COMMANDS, run, usage
 
@@ -129,9 +129,10 @@ def _run(flags: Flags) -> None:
         globalLogBeginner.beginLoggingTo([], redirectStandardIO=False)
         from twisted.internet import reactor
 
-        printer = Printer(_print, reactor)
-        atexit.register(printer.flush)  # however it ends, short of being killed
-        daemon.books.combined.subscribe(printer.take)
+        if sys.stdout is not None:  # it was open when we were started
+            printer = Printer(writing_to(sys.stdout.fileno()), reactor)
+            atexit.register(printer.finish)  # however it ends, short of being killed
+            daemon.books.combined.subscribe(printer.take)
         daemon.lines.alone = True
         daemon.startService()
     except (ConfigRejected, BadAddress, BadCertificate, CannotStart) as why:
@@ -158,8 +159,3 @@ def _truth(word: str, value: str) -> bool:
     if value not in _TRUTHS:
         raise BadFlags(f"invalid boolean value in {word}")
     return _TRUTHS[value]
-
-
-def _print(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()

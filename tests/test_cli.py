@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import pytest
 import llamaswap
 from llamaswap.cli import BadFlags, main, parse_flags
 from support.daemon import write_config
+from support.real_daemon_talk import ask
 
 ONE_MODEL = 'models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}'
 PATIENCE = 30.0  # seconds for a process on a busy machine
@@ -200,6 +202,23 @@ def test_a_daemon_whose_reader_has_gone_serves_on(tmp_path: Path) -> None:
     assert process.stderr is not None
     process.stderr.close()
     process.wait(timeout=PATIENCE)
+
+
+def test_a_daemon_whose_reader_has_stopped_reading_serves_on_and_can_be_stopped(tmp_path: Path) -> None:
+    port = _free_port()
+    process = start(write_config(tmp_path, ONE_MODEL), f"127.0.0.1:{port}")
+    _wait_for(process, port)
+    assert process.stdout is not None
+    fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+
+    for _ in range(200):  # a line of the log each
+        assert ask(port, "GET", "/health").status == 200
+
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=PATIENCE) == 0
+    out, err = process.communicate(timeout=PATIENCE)
+    assert "service.started" in out
+    assert err == ""
 
 
 def _free_port() -> int:
