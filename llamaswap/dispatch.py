@@ -232,7 +232,7 @@ class Dispatcher:
                 waiter.end(ShuttingDown())
 
     def wanted(self, model: str) -> bool:
-        """Return whether a ticket for this model waits, loads or runs."""
+        """Return whether a ticket for this model may go, loads or runs; one of a paused band may not."""
         return self._box.scheduler.wanted(model)
 
     def view(self) -> QueueView:

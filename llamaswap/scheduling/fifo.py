@@ -206,10 +206,10 @@ class FifoScheduler:
         return not self._swaps or not self._swaps.evicts(model)
 
     def wanted(self, model: str) -> bool:
-        """Return whether a ticket for this model waits, loads or runs."""
+        """Return whether a ticket for this model may go, loads or runs; one of a paused band may not."""
         if model in self._swaps or self._in_flight[model]:
             return True
-        return any(ticket.model == model for ticket in self._queue)
+        return any(ticket.model == model and not self._queue.stands(ticket) for ticket in self._queue)
 
     def position(self, ticket: Ticket, facts: Facts) -> int | None:
         """Return the place of a waiting ticket in the queue; None if it does not wait there."""

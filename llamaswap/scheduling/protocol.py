@@ -82,7 +82,7 @@ class Scheduler(Protocol):
         """Return whether the model, loaded or not, may run beside what runs now without an eviction."""
 
     def wanted(self, model: str) -> bool:
-        """Return whether a ticket for this model waits, loads or runs."""
+        """Return whether a ticket for this model may go, loads or runs; one of a paused band may not."""
 
     def position(self, ticket: Ticket, facts: Facts) -> int | None:
         """Return how many would go before a waiting ticket, plus one; None if it does not wait.

@@ -79,8 +79,8 @@ class SerialOutlook:
         return not self._make_room(model, facts.running)
 
     def wanted(self, model: str) -> bool:
-        """Return whether a ticket for this model waits, paused or not, loads or runs."""
-        return any(job.model == model for job in self._jobs.values()) or bool(self._lobby.count(model))
+        """Return whether a ticket for this model may go, loads or runs; one of a paused band may not."""
+        return any(job.model == model for job in self._jobs.values()) or bool(self._waiting.count(model))
 
     def waiting(self) -> int:
         """Return how many tickets wait."""

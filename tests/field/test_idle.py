@@ -95,3 +95,18 @@ def test_case_011_pings_that_meet_every_unload_do_not_pile_up(tmp_path: Path) ->
         assert len(made) > field.starts() > len(models), "some met the unload, some came before"
         late = [call.took for name in models for call in calls[name][len(calls[name]) // 2 :]]
         assert max(late) < 5.0
+
+
+def test_a_model_does_not_stay_for_requests_that_are_held_up(tmp_path: Path) -> None:
+    with Field(tmp_path, {"A": stub(ttl=1)}) as field:
+        assert field.post("/api/scheduler/pause?band=batch").status == 200
+        assert field.chat("A").ok
+
+        held_up = field.send("A", priority="batch")
+        field.until(lambda: field.daemon.waiting() == 1, "it to wait")
+        field.until(lambda: not field.processes("A"), "the unload", 6.0)
+
+        assert not held_up.over
+        assert field.post("/api/scheduler/resume").status == 200
+        assert held_up.wait().wrong() == ""
+        assert field.starts("A") == 2

@@ -231,6 +231,8 @@ def test_the_view_shows_what_is_paused() -> None:
     assert (view.paused, view.bands[Band.BATCH].depth, view.bands[Band.BATCH].oldest_wait) == (BATCH, 1, 5.0)
     assert scheduler.paused == BATCH
     assert scheduler.ticket(2) == ticket(2, "B", -100)
+    assert not scheduler.wanted("B"), "nothing has to be kept for it"
+    scheduler.resume(BATCH, at(6.0))
     assert scheduler.wanted("B")
 
 
