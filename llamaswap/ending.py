@@ -6,11 +6,19 @@ stopping a daemon, and in which order, is the service's affair.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from llamaswap.engine import Engine
+
+OVERTIME = 15.0
+"""Seconds after the last signal in which whatever can end has ended, the groups of the servers included.
+
+Who is still there hangs in the kernel.  It ends when it comes out of there: the signal waits for it.
+"""
 
 
 class Ending:
@@ -31,7 +39,7 @@ class Ending:
         self._until = 0.0
         self._hurries = 0
         self._jobs: Deferred[None] | None = None
-        self._servers_end = False
+        self._giving_up: IDelayedCall | None = None  # while servers end
 
     @property
     def in_a_hurry(self) -> bool:
@@ -48,7 +56,8 @@ class Ending:
         self._log.warn("service.hurried grace={grace}s", grace=self._short_grace())
         if self._jobs is not None:
             self._jobs.cancel()
-        elif self._servers_end:
+        elif self._giving_up is not None:
+            self._giving_up.reset(self._short_grace() + OVERTIME)
             for server in tuple(self._engine.fleet.values()):
                 server.shutdown(self._short_grace())
 
@@ -69,10 +78,19 @@ class Ending:
                 cutting.cancel()
 
     async def servers(self) -> None:
-        """Stop every server for good, and wait until nothing of them is left."""
-        self._servers_end = True
+        """Stop every server for good, and wait until nothing of them is left that can end."""
         left = max(self._until - self._clock.seconds(), self._grace)
-        await self._engine.end(self._short_grace() if self.in_a_hurry else left)
+        grace = self._short_grace() if self.in_a_hurry else left
+        gone = Deferred.fromCoroutine(self._engine.end(grace))
+        self._giving_up = self._clock.callLater(grace + OVERTIME, gone.cancel)
+        with suppress(CancelledError):
+            await gone
+        if self._giving_up.active():
+            self._giving_up.cancel()
+        self._giving_up = None
+        for name, server in self._engine.fleet.items():
+            if (pid := server.report().pid) is not None:
+                self._log.error("service.server_left_behind model={model} pid={pid}", model=name, pid=pid)
 
     def _short_grace(self) -> float:
         return self._grace if self._hurries < 2 else 0.0

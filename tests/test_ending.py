@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 
-from llamaswap.ending import Ending
+from llamaswap.ending import OVERTIME, Ending
 from support.dispatch_rig import nothing_goes_wrong
 from support.web_daemon import WebDaemon
 from support.web_talk import Talk
@@ -133,3 +134,33 @@ def test_a_hurry_before_the_end_holds_for_it() -> None:
     scene.passes(GRACE)
     assert scene.signals == ["TERM", "KILL"]
     scene.goes()
+
+
+def test_a_server_that_no_signal_ends_is_left_behind_after_some_time() -> None:
+    scene = Scene()
+    scene.begins()
+    scene.upstream.answers()
+    scene.passes(BUDGET)
+    assert scene.signals == ["TERM", "KILL"]
+
+    with capturedLogs() as said:
+        scene.passes(OVERTIME)
+
+    assert scene.over is not None
+    assert scene.over.called
+    pid = scene.daemon.children.started[0].pid
+    assert f"service.server_left_behind model=a pid={pid}" in map(formatEvent, said)
+
+
+def test_in_a_hurry_it_is_left_behind_earlier() -> None:
+    scene = Scene()
+    scene.begins()
+    scene.upstream.answers()
+    scene.ending.hurry()
+    scene.passes(GRACE)
+    assert scene.signals == ["TERM", "KILL"]
+
+    scene.passes(OVERTIME)
+
+    assert scene.over is not None
+    assert scene.over.called

@@ -21,6 +21,12 @@ LAST_CALL = 2.0
 LAST_CALL_SHARE = 0.2
 """... but no more than this part of the grace."""
 
+OUTLIVED = 10.0
+"""Seconds after SIGKILL at which somebody is told that the child is still there.
+
+It hangs in the kernel then, mostly in the driver of a GPU, and has whatever it had.
+"""
+
 
 class Stopping:
     """One child that is being stopped.
@@ -107,9 +113,19 @@ class Stopping:
         self._killed = True
         if not self._child_gone:
             self._child.kill()
+            self._timers.append(self._clock.callLater(OUTLIVED, self._outlived))
         if self._command is not None:
             self._complain("was still running when the grace was over")
             self._command.kill()
+
+    def _outlived(self) -> None:
+        if not self._child_gone:
+            self._log.error(
+                "process.outlives_kill model={model} pid={pid} seconds={seconds:.0f}",
+                model=self._model.id,
+                pid=self._child.pid,
+                seconds=OUTLIVED,
+            )
 
     def _complain(self, why: str) -> None:
         self._log.warn("process.stop_command_failed model={model} why={why}", model=self._model.id, why=why)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from twisted.internet.task import Clock
-from twisted.logger import LogEvent, capturedLogs
+from twisted.logger import LogEvent, capturedLogs, formatEvent
 
 from llamaswap.processes.child import Order
-from llamaswap.processes.stopping import Stopping
+from llamaswap.processes.stopping import OUTLIVED, Stopping
 from support.processes_fakes import FakeChild, FakeChildren, a_model
 
 
@@ -184,3 +184,19 @@ def test_a_stop_can_be_shortened_and_never_prolonged() -> None:
     farewell.clock.advance(3.0)
 
     assert farewell.child.signals == ["TERM", "KILL"]
+
+
+def test_a_child_that_outlives_its_killing_is_told_of_once(logged: Sequence[LogEvent]) -> None:
+    farewell = Farewell()
+    farewell.stopping.begin(1.0)
+    farewell.clock.advance(1.0)
+    farewell.clock.advance(OUTLIVED - 0.1)
+    assert logged == []
+
+    farewell.clock.advance(100.0)
+
+    (line,) = map(formatEvent, logged)
+    assert line == f"process.outlives_kill model=m pid={farewell.child.pid} seconds=10"
+    farewell.child.is_killed()
+    assert farewell.over == 1
+    assert farewell.clock.getDelayedCalls() == []
