@@ -83,7 +83,8 @@ async def relay(
         add_headers: fields that replace the response's own of the same name.
         header_timeout: seconds until the response head must be here; 0 waits for ever.
         high_water: bytes buffered for a slow client before the upstream is held back.
-        drain: after the client has left, read on and discard until the upstream ends.
+        drain: after the client has left, read on and discard until the upstream ends; but not
+            an upgraded connection, where the upstream waits for the client.
         into: asked, when the head has come, for a response that has begun already; it gets the bare
             body, and its end. The upstream's own head is lost then, so the request must not allow a
             Content-Encoding.
@@ -189,11 +190,13 @@ class _Relay:
     def head(self, head: ResponseHead, framing: Framing, *, more: bool) -> Sink | None:
         """Let the client have its head."""
         delivery, observer = self._delivery, self._observer
+        if head.status == 101 and self._exchange.gone:
+            raise Malformed("the client of this upgrade has left")  # it has no end to drain to
         delivery.begin(head, framing, more=more)
         self._head = head
         if observer is not None:
             observer.head(head)
-        if head.status == 101 and not self._exchange.gone:
+        if head.status == 101:
             self._upgrade()
         if delivery.bare:
             return self._bare_data
@@ -278,10 +281,10 @@ class _Relay:
         if connection is None:
             return
         self._count(connection.body_bytes)
-        if self._drain and self._exchange.gone:
-            return
         if self._tunnel is not None:
             connection.close()
+        elif self._drain and self._exchange.gone:
+            return
         else:
             connection.abort()
         self._connection = self._exchange.on_drain = None

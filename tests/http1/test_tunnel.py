@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import end_to_end, upgrade_headers
@@ -14,7 +16,7 @@ ASK = b"GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nDate: d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
 
-def upgrade(early: bytes = b"") -> tuple[End, End, list[Outcome]]:
+def upgrade(early: bytes = b"", *, drain: bool = False) -> tuple[End, End, list[Outcome]]:
     """A client and an upstream that talk through a tunnel."""
     upstreams = Upstreams()
     outcomes: list[Outcome] = []
@@ -22,7 +24,9 @@ def upgrade(early: bytes = b"") -> tuple[End, End, list[Outcome]]:
     async def handler(exchange: Exchange) -> None:
         headers = exchange.head.headers
         request = format_request(b"GET", b"/ws", (*end_to_end(headers), *upgrade_headers(headers)))
-        outcomes.append(await relay(exchange, Pool(upstreams), "127.0.0.1", 81, [request], method=b"GET"))
+        outcomes.append(
+            await relay(exchange, Pool(upstreams), "127.0.0.1", 81, [request], method=b"GET", drain=drain)
+        )
 
     client = Clients(handler, upstreams).connect()
     client.send(ASK + early)
@@ -70,8 +74,10 @@ def test_the_upstreams_end_is_the_clients_end() -> None:
     assert outcomes[0].ended is Ended.COMPLETE
 
 
-def test_the_clients_end_is_the_upstreams_end_and_its_last_words_arrive() -> None:
-    client, upstream, outcomes = upgrade()
+@pytest.mark.parametrize("drain", [False, True])
+def test_the_clients_end_is_the_upstreams_end_and_its_last_words_arrive(drain: bool) -> None:
+    """Also where an answer would be drained: an upstream that waits for its client never ends by itself."""
+    client, upstream, outcomes = upgrade(drain=drain)
     upstream.send(SWITCH)
     client.send(b"bye")
 
@@ -80,6 +86,17 @@ def test_the_clients_end_is_the_upstreams_end_and_its_last_words_arrive() -> Non
     assert upstream.take() == b"bye"
     assert upstream.is_closed() and not upstream.is_aborted()
     assert outcomes[0].ended is Ended.CLIENT_LEFT
+
+
+def test_an_upstream_that_switches_for_a_client_that_has_left_is_cut() -> None:
+    client, upstream, outcomes = upgrade(drain=True)
+    client.leave()
+    assert not upstream.is_closed()
+
+    upstream.send(SWITCH + b"hello")
+
+    assert upstream.is_aborted()
+    assert outcomes == []
 
 
 def test_a_slow_upstream_holds_the_client_back() -> None:

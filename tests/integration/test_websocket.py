@@ -19,8 +19,9 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    config = odd_config("a", "b", "comfy")
+    config = odd_config("a", "b", "comfy", "drained")
     config["models"]["comfy"] = {**config["models"]["comfy"], "compat": {"ignoreWebsockets": True}}
+    config["models"]["drained"] = {**config["models"]["drained"], "compat": {"drainOnDisconnect": True}}
     with started(tmp_path_factory.mktemp("sockets"), config) as daemon:
         yield daemon
 
@@ -102,6 +103,17 @@ def test_a_swap_ends_the_sockets_of_the_model_that_goes(model: str, daemon: Daem
         assert daemon.chat("b").status == 200
         with pytest.raises(ConnectionClosed):
             talk.recv(10)
+
+
+def test_a_socket_whose_client_left_ends_its_job_also_where_answers_are_drained(daemon: Daemon) -> None:
+    """With `drainOnDisconnect`, as image generators have it, which talk over sockets above all."""
+    with socket(daemon, "/upstream/drained/ws") as talk:
+        talk.send("hello")
+        assert talk.recv(10) == "hello"
+        assert [job["model"] for job in daemon.get("/api/queue").json["jobs"]] == ["drained"]
+        talk.socket.close()
+        until(lambda: not daemon.get("/api/queue").json["jobs"], "the end of the job")
+    assert daemon.chat("b").status == 200
 
 
 def test_a_socket_to_a_name_that_is_no_model_is_refused(daemon: Daemon) -> None:
