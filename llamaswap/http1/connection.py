@@ -429,10 +429,8 @@ class ServerConnection(Protocol):
     def _close(self) -> None:
         self._state = _State.CLOSING
         self._held = b""
-        if self.outlet.buffered:
-            self._deadline.set(self._limits.idle_seconds)
-        else:
-            self._deadline.clear()
+        # Also with nothing left to send: TLS says goodbye and waits until it is answered.
+        self._deadline.set(self._limits.idle_seconds)
         self.outlet.close()
 
     def _expired(self) -> None:

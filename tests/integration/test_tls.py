@@ -16,13 +16,14 @@ from twisted.internet.endpoints import (
 )
 from twisted.internet.interfaces import IListeningPort, INegotiated
 from twisted.internet.ssl import Certificate, optionsForClientTLS
+from twisted.internet.task import deferLater
 
 from llamaswap.config.model import ModelConfig
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.http1.securing import Security
-from llamaswap.http1.server import ServerFactory
+from llamaswap.http1.server import Limits, ServerFactory
 from llamaswap.processes.health import parse_proxy
 from llamaswap.proxying.local import LocalUpstream
 from llamaswap.tls import Pair, read_pair, with_tls
@@ -45,8 +46,8 @@ async def answer(exchange: Exchange) -> None:
     exchange.respond(200, body.decoded or b"a" * BIG, headers=[(b"X-Peer", exchange.client_host.encode())])
 
 
-async def listen(pair: Pair) -> tuple[IListeningPort, ServerFactory]:
-    factory = ServerFactory(answer, reactor())
+async def listen(pair: Pair, limits: Limits | None = None) -> tuple[IListeningPort, ServerFactory]:
+    factory = ServerFactory(answer, reactor(), limits=limits)
     endpoint = serverFromString(reactor(), with_tls("tcp:0:interface=127.0.0.1", pair))
     return cast("IListeningPort", await endpoint.listen(factory)), factory
 
@@ -126,6 +127,25 @@ async def test_a_client_that_offers_protocols_is_told_which_one_is_spoken(
 
     await until(lambda: b"200 OK" in talk.received, talk)
     assert INegotiated(talk.transport).negotiatedProtocol == b"http/1.1"
+    await close(port, factory, talk)
+
+
+@on_sockets
+async def test_a_client_that_does_not_answer_our_goodbye_keeps_no_connection(tmp_path: Path) -> None:
+    """As one whose idle connections lie in a pool that nobody looks at."""
+    issued = issue("localhost", authority=True)
+    port, factory = await listen(written(tmp_path, issued), Limits(idle_seconds=0.3))
+    talk = await connect(port, issued.pem)
+    talk.transport.write(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello")
+    await until(lambda: talk.received.endswith(b"hello"), talk)
+
+    talk.transport.pauseProducing()  # so that nothing tells it, and nothing tells this test
+    end = reactor().seconds() + DEADLINE
+    while factory.connections:
+        assert reactor().seconds() < end, "the connection stays"
+        await deferLater(reactor(), 0.02)
+
+    talk.transport.resumeProducing()
     await close(port, factory, talk)
 
 
