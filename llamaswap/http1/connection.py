@@ -110,6 +110,7 @@ class ServerConnection(Protocol):
         self._advancing = False
         self._reading_paused = False
         self._progress_due = False  # the response is here; the client has only to take it
+        self._untaken = 0  # bytes that the client had still to take when it was last given time for it
         self._client_host = ""
         self._probe: Probe | None = None  # once the client has ended its side
 
@@ -185,7 +186,10 @@ class ServerConnection(Protocol):
             else:
                 self._linger()
         else:
-            self._deadline.set(self._limits.idle_seconds)
+            if self.outlet.buffered:
+                self._await_taking()
+            else:
+                self._deadline.set(self._limits.idle_seconds)
             if self._held or self._reading_paused:
                 self._advance()
 
@@ -199,7 +203,7 @@ class ServerConnection(Protocol):
     def expect_progress(self) -> None:
         """From now on cut a client that takes nothing of its response for long."""
         self._progress_due = True
-        self._deadline.set(self._limits.idle_seconds)
+        self._await_taking()
 
     def take_over(self, tunnel: Tunnel) -> None:
         """Hand the connection's bytes to `tunnel` from now on, with those that came already."""
@@ -324,15 +328,20 @@ class ServerConnection(Protocol):
         exchange = self._exchange
         if exchange is not None:
             if self._progress_due:
-                self._deadline.set(self._limits.idle_seconds)
+                self._await_taking()
             if exchange.on_drain is not None:
                 exchange.on_drain()
         elif self._state is _OPEN:
-            self._deadline.set(self._limits.idle_seconds)
+            self._await_taking()
             if not self.outlet.buffered:
                 self._advance()
         elif self.outlet.buffered:
-            self._deadline.set(self._limits.idle_seconds)
+            self._await_taking()
+
+    def _await_taking(self) -> None:
+        """Limit the time in which the client takes nothing of what is there for it."""
+        self._untaken = self.outlet.untaken
+        self._deadline.set(self._limits.idle_seconds)
 
     # Ends.
 
@@ -422,6 +431,7 @@ class ServerConnection(Protocol):
             self._reading_paused = False
             self.transport.resumeProducing()
             self.transport.loseWriteConnection()
+            self._untaken = 0
             self._deadline.set(LINGER_SECONDS)
         else:
             self._close()
@@ -430,7 +440,7 @@ class ServerConnection(Protocol):
         self._state = _State.CLOSING
         self._held = b""
         # Also with nothing left to send: TLS says goodbye and waits until it is answered.
-        self._deadline.set(self._limits.idle_seconds)
+        self._await_taking()
         self.outlet.close()
 
     def _expired(self) -> None:
@@ -440,7 +450,10 @@ class ServerConnection(Protocol):
             if not exchange.started:
                 self._give_up(exchange, Malformed("request body timed out", 408))
         elif self._state is _State.CLOSING or self.outlet.buffered:
-            self.abort()
+            if self.outlet.untaken < self._untaken:
+                self._await_taking()  # slowly, but it does
+            else:
+                self.abort()
         elif self._heads.begun:
             self._refuse(Malformed("request head timed out", 408))
         else:

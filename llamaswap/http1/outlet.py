@@ -11,9 +11,12 @@ Knows nothing of HTTP.
 from __future__ import annotations
 
 import socket
+import struct
+import termios
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from fcntl import ioctl
 
 from twisted.internet import tcp
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -46,6 +49,16 @@ class Outlet:
         self._drained = drained
         self._backlog: deque[bytes | memoryview] = deque()
         self._closing = False
+
+    @property
+    def untaken(self) -> int:
+        """`buffered`, and what the kernel has that the other side has not acknowledged, if it tells.
+
+        Of a megabyte in the kernel a third must go before there is room for more,
+        which takes a slow reader minutes: this shrinks all the time.
+        """
+        handle = self._handle()
+        return self.buffered + (0 if handle is None else _unacknowledged(handle))
 
     def write(self, data: bytes) -> None:
         """Send `data` behind everything that was written before."""
@@ -84,6 +97,9 @@ class Outlet:
     def _queue(self, data: bytes | memoryview) -> None:
         self._backlog.append(data)
         self.buffered += len(data)
+
+    def _handle(self) -> socket.socket | None:
+        return None
 
     def _close_now(self) -> None:
         self._transport.loseConnection()
@@ -157,6 +173,10 @@ class SocketOutlet(Outlet):
                 self._close_now()
         self._drained()
 
+    @override
+    def _handle(self) -> socket.socket:
+        return self.handle
+
     def _hand_over(self) -> None:
         """Leave the next bytes to the transport, so that it waits for the socket; they still count."""
         piece = self._backlog.popleft()
@@ -209,6 +229,11 @@ class TransportOutlet(Outlet):
             self._transport.write(bytes(piece))
 
     @override
+    def _handle(self) -> socket.socket | None:
+        below = getattr(self._transport, "transport", None)  # what TLS is put on
+        return below.getHandle() if isinstance(below, tcp.Connection) else None
+
+    @override
     def _close_now(self) -> None:
         # A transport waits for its producer before it closes.
         self._transport.unregisterProducer()
@@ -224,6 +249,15 @@ def open_outlet(transport: StreamTransport, drained: Callable[[], None]) -> Outl
     if isinstance(transport, tcp.Connection) and not transport.TLS:
         return SocketOutlet(transport, transport.getHandle(), drained)
     return TransportOutlet(transport, drained)
+
+
+def _unacknowledged(handle: socket.socket) -> int:
+    """Bytes in the send queue of a socket; 0 where the system does not tell."""
+    try:
+        (size,) = struct.unpack("i", ioctl(handle, termios.TIOCOUTQ, bytes(4)))
+    except (OSError, ValueError):  # ValueError: it is closed
+        return 0
+    return int(size)
 
 
 def set_tcp_options(transport: StreamTransport) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +12,7 @@ import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory
-from twisted.internet.task import deferLater
+from twisted.internet.task import Clock, deferLater
 from twisted.internet.tcp import Port
 
 from llamaswap.http1.client import Pool, UpstreamFailed
@@ -189,6 +190,38 @@ async def test_a_client_that_does_not_read_does_not_hold_the_upstream(rig: Rig) 
 
     cast("Any", client.transport).resumeProducing()
     await until(lambda: len(client.received) > size, client)
+
+
+@on_sockets
+async def test_a_client_that_takes_its_answer_slowly_gets_it_and_one_that_stops_is_cut() -> None:
+    """The kernel has room again only when a third of what it held is gone: much later than an idle limit."""
+    clock = Clock()
+
+    async def answer(exchange: Exchange) -> None:
+        exchange.respond(200, bytes(8_000_000))
+
+    server = ServerFactory(answer, clock)
+    port = reactor().listenTCP(0, server, interface="127.0.0.1")
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.settimeout(DEADLINE)
+        client.connect(("127.0.0.1", port.getHost().port))
+        client.sendall(GET)
+        while not select.select([client], [], [], 0)[0]:
+            await deferLater(reactor(), 0.001)
+
+        for _ in range(3):
+            left = 300_000  # more than its kernel holds, so that some of it is acknowledged
+            while left > 0:
+                left -= len(client.recv(left))
+            clock.advance(server.limits.idle_seconds + 1)
+            await deferLater(reactor(), 0)
+            assert server.connections == 1
+
+        clock.advance(server.limits.idle_seconds + 1)
+        while server.connections:
+            await deferLater(reactor(), 0.001)
+    await maybeDeferred(port.stopListening)
 
 
 @on_sockets

@@ -150,6 +150,34 @@ async def test_a_client_that_does_not_answer_our_goodbye_keeps_no_connection(tmp
 
 
 @on_sockets
+async def test_what_a_slow_client_has_still_to_take_is_known_down_to_the_kernel(tmp_path: Path) -> None:
+    exchanges: list[Exchange] = []
+
+    async def keep(exchange: Exchange) -> None:
+        exchanges.append(exchange)
+        exchange.respond(200, bytes(20_000_000))
+
+    issued = issue("localhost", authority=True)
+    endpoint = serverFromString(reactor(), with_tls("tcp:0:interface=127.0.0.1", written(tmp_path, issued)))
+    factory = ServerFactory(keep, reactor())
+    port = cast("IListeningPort", await endpoint.listen(factory))
+    talk = await connect(port, issued.pem)
+    talk.transport.write(GET)
+    await until(lambda: talk.received, talk)
+    talk.transport.pauseProducing()
+    outlet = exchanges[0].outlet
+
+    end = reactor().seconds() + DEADLINE
+    while outlet.untaken <= outlet.buffered or not outlet.buffered:
+        assert reactor().seconds() < end, (outlet.untaken, outlet.buffered)
+        await deferLater(reactor(), 0.02)
+
+    talk.transport.resumeProducing()
+    await until(lambda: len(talk.received) > 20_000_000, talk)
+    await close(port, factory, talk)
+
+
+@on_sockets
 async def test_a_local_model_behind_https_is_talked_to_in_tls(tmp_path: Path) -> None:
     issued = issue("localhost", authority=True)
     port, factory = await listen(written(tmp_path, issued))
