@@ -20,6 +20,8 @@ from llamaswap.web.readers import Readers
 
 PLAIN = (b"Content-Type", b"text/plain")
 
+_STREAM_HEADERS = (PLAIN, NO_SNIFFING, UNBUFFERED, (b"Cache-Control", b"no-cache"))
+
 MAX_UNREAD_BYTES = 1 << 20
 """A reader that is further behind than this misses what comes until it has caught up."""
 
@@ -66,15 +68,18 @@ class Logs:
             exchange.respond(200, self._books.combined.history(), headers=(PLAIN,))
 
     def stream(self, exchange: Exchange, rest: bytes) -> None:
-        """Answer `/logs/stream/<rest>` until the client leaves or the streams are ended.
+        """Answer `/logs/stream/<rest>` until the client leaves or the streams are ended; HEAD ends at once.
 
         Raises:
             UnknownLog: there is no such log.
             TooManyReaders: there are enough already.
         """
         book = self._find(unquote_to_bytes(rest).decode("utf-8", "replace"))
+        if exchange.head.method == b"HEAD":
+            exchange.stream(200, _STREAM_HEADERS).finish()
+            return
         self._readers.come()
-        stream = exchange.stream(200, (PLAIN, NO_SNIFFING, UNBUFFERED, (b"Cache-Control", b"no-cache")))
+        stream = exchange.stream(200, _STREAM_HEADERS)
         if not _without_history(exchange.head):
             stream.write(book.history())
         self._streams[stream] = book.subscribe(partial(_write_if_read, stream))

@@ -84,6 +84,19 @@ def test_each_log_has_its_own_stream(path: str, pieces: list[bytes]) -> None:
     assert asked.pieces == pieces
 
 
+@pytest.mark.parametrize("path", ["", "/proxy", "/a/b"])
+def test_who_asks_for_the_head_of_a_stream_gets_it_and_is_no_reader(path: str) -> None:
+    daemon = WebDaemon(BOTH)
+
+    asked = daemon.request("HEAD", f"/logs/stream{path}")
+    daemon.books.combined.append(b"more\n")
+
+    assert asked.headers.keys() == daemon.get(f"/logs/stream{path}").headers.keys()
+    asked.end.take()
+    asked.end.send(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert asked.end.take().startswith(b"HTTP/1.1 200 OK\r\n")
+
+
 @pytest.mark.parametrize("path", ["/ghost", "/A/b", "/%20", "/proxy/x"])
 def test_an_unknown_log_is_a_mistake_of_the_client(path: str) -> None:
     asked = WebDaemon(BOTH).get(f"/logs/stream{path}")
