@@ -15,6 +15,7 @@ from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.http1.relay import Ended, Outcome, relay
+from llamaswap.http1.upstream import STALE_SECONDS
 from support.http1_house import CHUNKED, CHUNKS, ENDLESS, GET, OLD, SIZED, House, Listener
 from support.http1_wires import TODAY, Clients, Running, Upstreams, split
 
@@ -263,6 +264,19 @@ def test_a_request_is_tried_again_only_once_and_only_if_nothing_came_back() -> N
     second.send(b"HT")
     second.reset()
     assert house.ends == ["connection closed before the response head was complete"] * 2
+    assert house.upstreams.attempts == 0
+
+
+def test_a_request_that_its_upstream_has_worked_on_is_not_sent_a_second_time() -> None:
+    house = House(GET)
+    upstream = house.upstreams.accept()
+    upstream.send(SIZED + b"hello!")
+    house.client.send(GET)
+
+    house.upstreams.advance(STALE_SECONDS)
+    upstream.reset()
+
+    assert house.ends == ["connection closed before the response head was complete"]
     assert house.upstreams.attempts == 0
 
 
