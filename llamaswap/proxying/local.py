@@ -30,6 +30,9 @@ NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
 _OURS = HOP_BY_HOP | {b"content-length", b"expect", b"x-forwarded-for"}
 _DECODABLE = frozenset({b"gzip", b"deflate"})
 
+# Nothing is being worked on for these, and some of them, such as the heartbeats of a page, never end.
+_LOOKS = frozenset({b"GET", b"HEAD"})
+
 
 class LocalUpstream:
     """Talks to the servers of local models.
@@ -86,7 +89,7 @@ class LocalUpstream:
             add_headers=unbuffered,
             header_timeout=model.timeouts.response_header,
             high_water=self._high_water,
-            drain=model.drain_on_disconnect,
+            drain=model.drain_on_disconnect and head.method not in _LOOKS,
             into=into,
         )
 

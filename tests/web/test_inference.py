@@ -395,6 +395,24 @@ def test_a_model_that_cannot_be_interrupted_keeps_the_box_until_it_is_done() -> 
     assert waiting.status == 200
 
 
+def test_a_stream_that_only_looks_ends_with_its_client_whatever_the_model() -> None:
+    """A page of such a model may hold one open for as long as it is shown."""
+    daemon = WebDaemon("""
+        routing: {scheduler: {use: serial}}
+        models:
+          a: {cmd: serve a, proxy: "http://127.0.0.1:9001", compat: {drainOnDisconnect: true}}
+    """)
+    asked = daemon.get("/upstream/a/heartbeat")
+    daemon.goes()
+    daemon.ready()
+    upstream = daemon.upstream()
+    upstream.begins(b"data: ALIVE\n\n")
+
+    asked.leaves()
+
+    assert upstream.end.is_aborted()
+
+
 def test_an_upstream_that_dies_in_the_middle_cuts_the_client_off_and_the_row_says_so() -> None:
     daemon = WebDaemon()
     upstream = daemon.warm()
