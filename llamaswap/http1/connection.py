@@ -15,7 +15,7 @@ from typing import Protocol as Seam
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import CancelledError
-from twisted.internet.interfaces import IAddress, IHalfCloseableProtocol, IReactorTime
+from twisted.internet.interfaces import IAddress, IDelayedCall, IHalfCloseableProtocol, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -27,7 +27,7 @@ from llamaswap.http1.body import MOST_BODY_BYTES, Intake, Room
 from llamaswap.http1.deadline import Deadline
 from llamaswap.http1.exchange import ClientGone, Exchange, Tunnel
 from llamaswap.http1.framing import CHUNKED, LENGTH, NONE
-from llamaswap.http1.halfclose import Probe
+from llamaswap.http1.halfclose import PROBE, PROBE_EVERY, Probe, is_half_open, was_reset
 from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.memory import HeadMemory
 from llamaswap.http1.outlet import Outlet, SocketOutlet, StreamTransport, open_outlet, set_tcp_options
@@ -42,6 +42,8 @@ TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
 # How long a client that was refused may go on sending before it is cut: closing
 # with its bytes unread would reset the connection and take our answer with it.
 LINGER_SECONDS = 1.0
+
+WATCH_SECONDS = 1.0  # between two looks at a client that waits and is not read from
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class ServerConnection(Protocol):
         self._untaken = 0  # bytes that the client had still to take when it was last given time for it
         self._client_host = ""
         self._probe: Probe | None = None  # once the client has ended its side
+        self._watch: IDelayedCall | None = None  # while a client that waits is not read from
+        self._next_probe = 0.0  # seconds on the clock, for such a one
 
     # What Twisted calls.
 
@@ -155,6 +159,9 @@ class ServerConnection(Protocol):
     @override
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._deadline.stop()
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
         self.outlet.stopProducing()
         self._owner.closed(self)
         self._leave()
@@ -322,6 +329,25 @@ class ServerConnection(Protocol):
         self._held += data
         if len(self._held) > self._limits.pipeline_bytes:
             self.pause_reading()
+            if self._watch is None:
+                self._watch = self._owner.clock.callLater(WATCH_SECONDS, self._look_after)
+
+    def _look_after(self) -> None:
+        """See that a client that waits is still there; it is not read from, so its end would not be heard."""
+        self._watch = None
+        exchange, outlet = self._exchange, self.outlet
+        if exchange is None or not self._may_wait(exchange) or not self._reading_paused:
+            return
+        if not isinstance(outlet, SocketOutlet):
+            return
+        clock = self._owner.clock
+        if is_half_open(outlet.handle) and clock.seconds() >= self._next_probe:
+            self._next_probe = clock.seconds() + PROBE_EVERY
+            outlet.write(PROBE)  # if it has left, there is a reset by the next look
+        if was_reset(outlet.handle):
+            self._left()
+        else:
+            self._watch = clock.callLater(WATCH_SECONDS, self._look_after)
 
     def _drained(self) -> None:
         """The client has taken some of what waited for it."""

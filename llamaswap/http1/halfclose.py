@@ -4,6 +4,9 @@ Both look the same, an end of its bytes, until it is sent something: a machine
 whose program has closed the connection answers with a reset.  Ahead of a
 response HTTP allows to say ``100 Continue`` at any time, so that is what is sent.
 
+One that is not read from at the moment is not even heard to end: whether it is there
+has to be looked up.
+
 Knows sockets; what follows from the answer is the connection's part.
 """
 
@@ -23,7 +26,8 @@ LOOKS: Final = (0.002, 0.01, 0.05, 0.25)
 PROBE_EVERY: Final = 15.0
 """Seconds: a client that waits may be closed later, and nobody would tell."""
 
-_CLOSE_WAIT: Final = 8  # TCP_CLOSE_WAIT of Linux: the other side has ended, ours has not
+_CLOSED: Final = 7  # TCP_CLOSE of Linux: reset
+_CLOSE_WAIT: Final = 8  # TCP_CLOSE_WAIT: the other side has ended, ours has not
 
 
 class Probe:
@@ -95,7 +99,17 @@ def is_half_open(handle: socket.socket) -> bool:
 
     Where the system does not tell, it counts as gone.
     """
+    return _state_of(handle) == _CLOSE_WAIT
+
+
+def was_reset(handle: socket.socket) -> bool:
+    """Return whether the other side has reset the connection; not where the system does not tell."""
+    return _state_of(handle) == _CLOSED
+
+
+def _state_of(handle: socket.socket) -> int:
+    """Return the state of a TCP connection; 0 where the system does not tell."""
     try:
-        return handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CLOSE_WAIT
+        return handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     except (OSError, AttributeError):
-        return False
+        return 0

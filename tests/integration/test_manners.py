@@ -114,6 +114,23 @@ def test_who_leaves_the_queue_is_never_served_and_frees_its_place(daemon: Daemon
     assert row["metadata"].keys() == {"serial_priority", "serial_band", "serial_queue_wait_ms"}
 
 
+@pytest.mark.parametrize("leave", [Wire.abort, Wire.close])
+def test_who_leaves_the_queue_is_missed_also_behind_more_than_is_read_ahead(
+    leave: Callable[[Wire], float], daemon: Daemon, tmp_path: Path
+) -> None:
+    """Further requests on the connection, or a body that is longer than announced."""
+    with Wire(daemon.port) as job, Wire(daemon.port) as leaving:
+        job.send(chat({"tokens": 400, "gap": 0.05}, "job"))
+        job.read_until(b'"n": 0')
+        leaving.send(chat(tag="leaving", model="b") + b"G" * 100_000)
+        until(lambda: daemon.waiting() == 1, "one to wait")
+        leave(leaving)
+        until(lambda: daemon.waiting() == 0, "its place to be free")
+        job.abort()
+
+    assert [note["tag"] for note in events(tmp_path, "arrived")] == ["", "job"]
+
+
 def test_events_are_handed_on_when_they_arrive(daemon: Daemon) -> None:
     arrivals, lags = [], []
     with Wire(daemon.port) as wire:
