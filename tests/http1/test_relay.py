@@ -273,7 +273,7 @@ def test_a_request_that_its_upstream_has_worked_on_is_not_sent_a_second_time() -
     upstream.send(SIZED + b"hello!")
     house.client.send(GET)
 
-    house.upstreams.advance(STALE_SECONDS)
+    house.upstreams.advance(STALE_SECONDS + 0.1)
     upstream.reset()
 
     assert house.ends == ["connection closed before the response head was complete"]
