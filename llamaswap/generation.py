@@ -151,7 +151,9 @@ class Generation:
             Endpoint.LOG_STREAM: _at_once(self._logs.stream),
             Endpoint.EVENTS: _at_once(lambda exchange, _rest: self._events.stream(exchange)),
             Endpoint.CAPTURE: _at_once(lambda exchange, rest: show_capture(exchange, around.captures, rest)),
-            Endpoint.CANCEL: _at_once(lambda exchange, rest: cancel_flight(exchange, around.inflight, rest)),
+            Endpoint.CANCEL: _at_once(
+                lambda exchange, rest: cancel_flight(exchange, around.inflight, self._keyring, rest)
+            ),
             Endpoint.PERFORMANCE: _at_once(
                 lambda exchange, _rest: show_performance(exchange, around.sampler)
             ),

@@ -91,6 +91,11 @@ class Flight:
         return str(self.number)
 
     @property
+    def head(self) -> RequestHead:
+        """The client's, with its credentials."""
+        return self._head
+
+    @property
     def resp_bytes(self) -> int:
         """How much of the body has come from the upstream."""
         return self._progress.passed_bytes
@@ -186,10 +191,16 @@ class InFlight:
             self._tick_on()
         return flight
 
-    def cancel(self, request_id: str) -> bool:
-        """Cancel a request; False when there is none of that id."""
+    def cancel(self, request_id: str, check: Callable[[RequestHead], None] | None = None) -> bool:
+        """Cancel a request; False when there is none of that id.
+
+        Args:
+            check: is shown the head of the request, and raises if whoever asks may not cancel it.
+        """
         for flight in self._flights.values():
             if flight.id == request_id:
+                if check is not None:
+                    check(flight.head)
                 flight.cancel()
                 return True
         return False

@@ -8,6 +8,7 @@ from llamaswap.http1.heads import RequestHead
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.web.answers import refuse
 from llamaswap.web.inflight import cancel_flight
+from llamaswap.web.keys import Keyring
 from support.http1_wires import Clients
 
 
@@ -21,7 +22,8 @@ class Counter:
 
     async def _handle(self, exchange: Exchange) -> None:
         try:
-            cancel_flight(exchange, self.inflight, exchange.head.path.removeprefix(b"/api/inflight/"))
+            rest = exchange.head.path.removeprefix(b"/api/inflight/")
+            cancel_flight(exchange, self.inflight, Keyring([]), rest)
         except Refusal as refusal:
             refuse(exchange, refusal)
 

@@ -418,6 +418,21 @@ def test_a_caller_whose_priority_is_limited_may_look_and_change_nothing() -> Non
         assert daemon.request("PATCH", "/api/queue/2", headers=keyed, body=b'{"priority":100}').status == 200
 
 
+def test_a_caller_whose_priority_is_limited_cancels_nobody_elses_requests_by_their_ids_either() -> None:
+    """Or it could send away whoever is ahead of it."""
+    daemon = WebDaemon(api_keys=("sk-free", "sk-pro", "sk-any"), priorities=CALLERS)
+    free, pro, nobodys = ({"Authorization": f"Bearer {key}"} for key in ("sk-free", "sk-pro", "sk-any"))
+    asked = [daemon.chat("a", **keyed) for keyed in (nobodys, pro, free)]
+
+    for number in (1, 2):
+        answer = daemon.request("POST", f"/api/inflight/{number}/cancel", headers=free)
+        assert (answer.status, answer.json["error"]["code"]) == (403, "forbidden")
+    assert not any(talk.raw for talk in asked)
+    assert daemon.request("POST", "/api/inflight/3/cancel", headers=free).status == 200
+    assert daemon.request("POST", "/api/inflight/2/cancel", headers=nobodys).status == 200
+    assert [talk.status for talk in asked[1:]] == [503, 503]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
