@@ -26,11 +26,14 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n")
 _SIZE_WITH_EXTENSION = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*;[\t -~\x80-\xff]*\r\n")
 _SIZE_BEGUN = re.compile(rb"[0-9A-Fa-f]{0,15}(?:\r|[ \t]+|[ \t]*;[\t -~\x80-\xff]*\r?)?")
 
-# A server that takes trailers for fields would be told of another end, another host or another key.
+# A server that takes trailers for fields would be told of another end, host, way or key.
+# Some of them read an underscore as a hyphen.
 _NO_TRAILER = re.compile(
-    rb"(?i)(?:content-length|transfer-encoding|host|trailer|te|connection|upgrade|expect|content-type"
-    rb"|content-encoding|content-range|authorization|proxy-authorization|x-api-key|cookie|set-cookie"
-    rb"|forwarded|x-forwarded-[a-z]+):"
+    rb"(?i)(?:content[-_](?:length|type|encoding|range|location)|transfer[-_]encoding|host|trailer|te|connection"
+    rb"|keep[-_]alive|proxy[-_][a-z_-]+|upgrade|http2[-_]settings|expect|max[-_]forwards|range|location"
+    rb"|authorization|www[-_]authenticate|cookie|set[-_]cookie|origin|access[-_]control[-_][a-z_-]+"
+    rb"|via|forwarded|x[-_]forwarded[-_][a-z_-]+|x[-_]real[-_]ip"
+    rb"|[!-9;-~]*(?:api[-_]key|token|secret|password)):"
 )
 
 MAX_SIZE_LINE_BYTES = 4096

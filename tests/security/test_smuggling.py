@@ -149,6 +149,18 @@ TRAILERS = [
     "Host: other",
     "Authorization: x",
     "X-Api-Key: x",
+    "Content_Length: 40",
+    "Keep-Alive: timeout=9",
+    "Proxy-Connection: close",
+    "Proxy-Authenticate: Basic",
+    "WWW-Authenticate: Basic",
+    "Via: 1.1 other",
+    "X-Real-IP: 127.0.0.1",
+    "X-Forwarded-Client-Cert: x",
+    "X_Api_Key: x",
+    "X-Goog-Api-Key: x",
+    "X-Auth-Token: x",
+    "Access-Control-Allow-Origin: *",
 ]
 
 
@@ -163,6 +175,31 @@ def test_a_trailer_that_frames_routes_or_opens_is_refused(field: str) -> None:
 
     assert not daemon.reactor.attempts
     assert talk.status == 400
+
+
+@pytest.mark.parametrize("field", TRAILERS)
+def test_neither_may_an_answer_have_such_a_trailer(field: str) -> None:
+    daemon = WebDaemon()
+    asked = daemon.chat()
+    daemon.ready()
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
+
+    daemon.upstream().end.send(head, b"0\r\n" + field.encode() + b"\r\n\r\n")
+
+    assert asked.raw.endswith(b"\r\n\r\n2\r\n{}\r\n")
+    assert asked.end.is_closed()
+
+
+@pytest.mark.parametrize("field", ["Digest: x", "Server-Timing: a", "X-Tokens: 3", "Hosts: 2", "X-Via: y"])
+def test_a_trailer_that_does_none_of_that_passes(field: str) -> None:
+    daemon = WebDaemon()
+    daemon.warm("a").dies()
+    talk = Talk(daemon.connect())
+
+    head = POST + b"\r\nHost: h\r\n" + KIND + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+    talk.end.send(head + CHUNKS[:-2] + field.encode() + b"\r\n\r\n")
+
+    assert field.encode() in daemon.upstream().heard
 
 
 # The other direction
