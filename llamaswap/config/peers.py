@@ -41,6 +41,8 @@ def read_peer(entry: Named, report: Report) -> ReadPeer:
     if not config.proxy:
         section.wrong("proxy", "expected the peer's URL")
     check_proxy(section, config.proxy)
+    if "\n" in config.api_key or "\r" in config.api_key:
+        section.warn("apiKey", "holds a line end, as a block (|) does, so nothing can be sent to this peer")
     if not models:
         section.wrong("models", "expected at least one model")
     return ReadPeer(config, models)

@@ -23,6 +23,7 @@ from llamaswap.processes.health import Address, parse_proxy
 from llamaswap.proxying.local import NO_LIMIT, Field, framing_lines, unbuffered, upstream_fields
 
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
+_LINE_ENDS = frozenset("\r\n\0")  # with one of these, a key can't be the value of a field
 
 
 class PeerUnreachable(UpstreamUnreachable):
@@ -122,6 +123,8 @@ class PeerUpstream:
             address = parse_proxy(peer.proxy)
         except ValueError as error:
             return str(error)
+        if not _LINE_ENDS.isdisjoint(peer.api_key):
+            return f"the apiKey of peer {peer.id} holds a line end"
         limits = peer.timeouts
         security = Security(self._security.options, limits.tls_handshake) if address.secure else None
         pool = Pool(

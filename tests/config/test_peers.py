@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.config.model import PeerConfig, Timeouts
-from support.config_checks import loaded, rejected
+from support.config_checks import loaded, rejected, warnings_of
 
 
 def test_a_peer_is_read_with_its_own_default_for_the_response_header() -> None:
@@ -43,3 +43,9 @@ def test_a_null_peer_is_empty() -> None:
 def test_an_incomplete_peer_is_refused(block: str, complaint: str) -> None:
     (line,) = rejected(f"peers: {{p: {block}}}")
     assert line.partition(": ")[2].startswith(complaint)
+
+
+def test_a_key_with_a_line_end_is_warned_about_and_not_repeated() -> None:
+    (line,) = warnings_of("peers: {p: {proxy: 'http://h', models: [q], apiKey: \"sk-secret\\n\"}}")
+    assert "peers.p.apiKey: holds a line end" in line
+    assert "secret" not in line

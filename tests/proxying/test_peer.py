@@ -224,6 +224,16 @@ def test_a_peer_without_a_usable_url_is_a_bad_gateway(proxy: str) -> None:
     assert refusal.message.startswith("peer proxy error: proxy ")
 
 
+@pytest.mark.parametrize("key", ["sk-peer\n", "sk\r\nX-Admin: 1", "sk\0"])
+def test_a_peer_whose_key_can_stand_in_no_field_is_a_bad_gateway(key: str) -> None:
+    house = Peered(api_key=key)
+    house.ask()
+
+    (refusal,) = house.refusals
+    assert refusal.message == "peer proxy error: the apiKey of peer p holds a line end"
+    assert house.upstreams.tcpClients == []
+
+
 def test_a_client_that_leaves_takes_its_request_along() -> None:
     house = Peered()
     house.ask()
