@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from twisted.internet.address import IPv4Address, IPv6Address
 
 from llamaswap.config.model import Config
+from llamaswap.config.urls import without_user
 from llamaswap.processes.health import LOOPBACKS, Address, parse_proxy
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - where we may have been told to listen
@@ -44,7 +45,7 @@ def loops_of(config: Config, places: Iterable[object]) -> Iterator[tuple[str, st
         except ValueError:  # told elsewhere
             continue
         if leads_here(address, places):
-            yield path, proxy
+            yield path, without_user(proxy)
 
 
 def _is_heard(host: str, place: str) -> bool:

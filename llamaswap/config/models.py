@@ -88,7 +88,8 @@ def check_proxy(section: Section, text: str) -> None:
     """Complain about a `proxy` that is no URL."""
     trouble = url_trouble(text)
     if trouble:
-        section.wrong("proxy", f"expected a URL, but {text[:60]!r} {trouble}")
+        shown = "this one" if "@" in text else repr(text[:60])  # there may be a password before the @
+        section.wrong("proxy", f"expected a URL, but {shown} {trouble}")
 
 
 def _finished(

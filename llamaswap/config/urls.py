@@ -14,6 +14,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _ASCII_ESCAPE = re.compile(r"%(?!25)[0-7]")
 _USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
 _HOST = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:\[\]<>\"%-]|[^\x00-\x7f])*")
+_USER_PART = re.compile(r"(?<=//)[^/?#]*@")
 _PORT = re.compile(r"(?::[0-9]*)?")
 
 
@@ -34,6 +35,11 @@ def url_trouble(text: str) -> str | None:
         authority, slash, path = rest[2:].partition("/")
         return _authority_trouble(authority) or _escapes(slash + path + fragment)
     return _escapes(rest + fragment)
+
+
+def without_user(text: str) -> str:
+    """A URL as people may see it: without a user's name and password, which are never sent to anybody."""
+    return _USER_PART.sub("...@", text)
 
 
 def _escapes(text: str) -> str | None:

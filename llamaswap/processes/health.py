@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from llamaswap.config.model import ModelConfig
+from llamaswap.config.urls import without_user
 
 LOADING_STATUS = 503
 """What llama-server answers while it loads its model."""
@@ -79,9 +80,9 @@ def parse_proxy(proxy: str) -> Address:
         parts = urlsplit(proxy.strip())
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"proxy {proxy!r} is not a URL: {error}") from error
+        raise ValueError(f"proxy {without_user(proxy)!r} is not a URL: {error}") from error
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        raise ValueError(f"proxy {proxy!r} is not an http:// or https:// URL")
+        raise ValueError(f"proxy {without_user(proxy)!r} is not an http:// or https:// URL")
     return Address(
         host=parts.hostname,
         port=_DEFAULT_PORTS[parts.scheme] if port is None else port,

@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from llamaswap.config.model import ModelConfig
+from llamaswap.config.urls import without_user
 from llamaswap.processes.child import Child, ChildRunner, Ending, Order
 from llamaswap.processes.health import Address, NotReady, Prober, parse_proxy, wait_until_ready
 from llamaswap.processes.logbook import Logbook
@@ -101,7 +102,8 @@ class Run:
         address = parse_proxy(self._model.proxy)
         if self._is_own(address):
             # We would say that we are well, and then send its requests to ourselves for ever.
-            raise ValueError(f"proxy {self._model.proxy!r} is where this daemon itself listens")
+            shown = without_user(self._model.proxy)
+            raise ValueError(f"proxy {shown!r} is where this daemon itself listens")
         order = Order(self._model.argv, self._model.env, self._model.port)
         self._child = self._children.spawn(order, self._logbook.append, self._child_ended)
         self._log.info("process.started model={model} pid={pid}", model=self._model.id, pid=self._child.pid)

@@ -8,6 +8,7 @@ from typing import Any
 
 from llamaswap.config.launch import fingerprints
 from llamaswap.config.model import NO_MAPPING, Capabilities, Config, ModelConfig
+from llamaswap.config.urls import without_user
 
 _RESERVED = frozenset({"architecture", "capabilities", "supported_parameters", "context_length"})
 
@@ -120,7 +121,7 @@ def list_running(config: Config, states: Mapping[str, str]) -> JsonObject:
                 "model": model.id,
                 "state": states[model.id],
                 "cmd": model.cmd,
-                "proxy": model.proxy,
+                "proxy": without_user(model.proxy),
                 "ttl": model.ttl,
                 "name": model.name,
                 "description": model.description,

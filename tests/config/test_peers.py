@@ -49,3 +49,8 @@ def test_a_key_with_a_line_end_is_warned_about_and_not_repeated() -> None:
     (line,) = warnings_of("peers: {p: {proxy: 'http://h', models: [q], apiKey: \"sk-secret\\n\"}}")
     assert "peers.p.apiKey: holds a line end" in line
     assert "secret" not in line
+
+
+def test_a_wrong_url_with_a_password_is_not_repeated() -> None:
+    (line,) = rejected("peers: {p: {proxy: 'http://u:sec/ret@h', models: [q]}}")
+    assert line.endswith("peers.p.proxy: expected a URL, but this one has a port that is no number")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamaswap.config.urls import url_trouble
+from llamaswap.config.urls import url_trouble, without_user
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,17 @@ def test_these_are_not(text: str, trouble: str) -> None:
 @given(st.text())
 def test_every_text_gets_an_answer(text: str) -> None:
     assert url_trouble(text) != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://user:pass@h:1/p", "http://...@h:1/p"),
+        ("http://user:p@ss@h", "http://...@h"),
+        ("//user@h", "//...@h"),
+        ("http://h/a@b?c=d@e#f@g", "http://h/a@b?c=d@e#f@g"),
+        ("", ""),
+    ],
+)
+def test_a_url_is_shown_without_its_user(text: str, shown: str) -> None:
+    assert without_user(text) == shown

@@ -255,3 +255,24 @@ def test_the_listing_of_what_runs_is_the_only_page_that_shows_a_command() -> Non
     telling = [path for path in pages if b"C0MMAND" in daemon.get(path).raw]
 
     assert telling == ["/running"]
+
+
+PASSWORDS = """
+    models: {a: {cmd: serve a, proxy: "URL"}}
+    peers: {p: {proxy: "URL", models: [far]}}
+"""
+
+
+@pytest.mark.parametrize(
+    "url", ["http://u:{}@127.0.0.1:9001/", "ftp://u:{}@h:1", "http://{}@", "http://{}@h:99999"]
+)
+def test_a_password_in_a_url_is_shown_to_nobody(url: str) -> None:
+    """It is sent to nobody either, and of a wrong URL the error would tell."""
+    daemon = WebDaemon(PASSWORDS.replace("URL", url.format(SECRET)))
+    with logged(daemon):
+        asked = [daemon.post("/v1/chat/completions", {"model": name}) for name in ("a", "p/far")]
+        pages = [daemon.get(path) for path in ("/running", "/logs", "/v1/models", "/api/metrics/activity")]
+
+    assert {page.status for page in pages} == {200}
+    for talk in (*asked, *pages):
+        assert SECRET.encode() not in talk.raw
