@@ -12,9 +12,13 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 REDACTED: Final = "[REDACTED]"
 
-_SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"})
-# What other services call theirs: `x-api-key`, `x-goog-api-key`, `x-auth-token`, `cf-access-client-secret`.
-_SECRET_ENDS: Final = (b"api-key", b"token", b"secret", b"password")
+_SECRET: Final = frozenset({b"cookie", b"set-cookie"})
+# What other services call theirs: `x-goog-api-key`, `apikey`, `ocp-apim-subscription-key`, `x-auth-key`,
+# `x-amz-security-token`, `cf-access-client-secret`, `x-forwarded-authorization`.
+_SECRET_ENDS: Final = (
+    *(b"authorization", b"api-key", b"apikey", b"subscription-key", b"auth-key", b"access-key"),
+    *(b"functions-key", b"token", b"secret", b"password"),
+)
 # Facts of one hop, which llama-swap does not count among the headers.
 _NOT_SHOWN: Final = frozenset({b"host", b"transfer-encoding"})
 

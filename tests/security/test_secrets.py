@@ -71,6 +71,13 @@ def test_a_secret_stands_in_no_log_event_capture_row_or_metric() -> None:
     [
         "Api-Key",
         "X-Goog-Api-Key",
+        "ApiKey",
+        "Ocp-Apim-Subscription-Key",
+        "X-Auth-Key",
+        "X-Access-Key",
+        "X-Functions-Key",
+        "X-Authorization",
+        "X-Forwarded-Authorization",
         "X-Auth-Token",
         "X-Amz-Security-Token",
         "CF-Access-Client-Secret",
