@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from email.message import Message
-from itertools import islice
+from email.utils import unquote
 from urllib.parse import parse_qsl
 
 MOST_PARTS = 1000
-"""Parts of a multipart form that are looked at: each costs a few dozen microseconds, and others wait."""
+"""Parts of a multipart form that are looked at: each costs some microseconds, and others wait."""
+
+MOST_PART_HEAD_BYTES = 4096
+"""Of the fields of one part; a part that has more is passed over."""
+
+MOST_FORM_BYTES = 10 << 20
+"""Of an urlencoded body that is read, as in Go."""
+
+MOST_PAIRS = 10_000
+"""Pairs of an urlencoded body that is read."""
+
+MOST_PAIR_BYTES = 65536
+"""Of the pair that is asked for; a longer one means nothing that is configured."""
+
+_UNREADABLE = re.compile(rb";|%(?![0-9A-Fa-f]{2})")
+_DISPOSITION = re.compile(rb"\r\n[ \t]*content-disposition[ \t]*:([^\r\n]*)", re.IGNORECASE)
+# One parameter of a field, quotes and all.  Possessive, so that each byte is looked at once.
+_PARAMETER = re.compile(r'(?:[^;"]++|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
 
 
 def form_field(body: bytes, name: str) -> str | None:
     """Return the first value of an urlencoded body's field, '' when absent.
 
-    One bad pair spoils the whole form: None then, as in llama-swap.
+    One bad pair spoils the whole form: None then, as in llama-swap, and for a form that is too large.
     """
-    if not all(_readable(pair) for pair in body.split(b"&")):
+    if len(body) > MOST_FORM_BYTES or body.count(b"&") >= MOST_PAIRS or not _readable(body):
         return None
     return query_field(body, name)
 
 
 def query_field(query: bytes | None, name: str) -> str:
     """Return the first value of a query's field, '' when absent; bad pairs are passed over."""
+    plain = name.encode()
     for pair in (query or b"").split(b"&"):
-        if not _readable(pair):
+        said = pair.partition(b"=")[0]
+        if (said != plain and b"%" not in said and b"+" not in said) or not _readable(pair):
             continue
-        text = pair.decode("utf-8", "replace")
+        text = pair[:MOST_PAIR_BYTES].decode("utf-8", "replace")
         for key, value in parse_qsl(text, keep_blank_values=True):
             if key == name:
                 return value
@@ -42,15 +61,15 @@ def multipart_field(content_type: str, body: bytes, name: str) -> str:
 
 def multipart_places(content_type: str, body: bytes, name: str) -> Iterator[tuple[int, int]]:
     """Yield where each value of a multipart form's field begins and ends; files are no values."""
-    boundary = _parameter("content-type", content_type, "boundary")
+    boundary = _parameters(content_type).get("boundary")
     if not boundary:
         return
-    parts = _parts(body, b"--" + boundary.encode("utf-8", "replace"))
-    for head_start, head_end, end in islice(parts, MOST_PARTS):
-        disposition = _field(body[head_start:head_end], "content-disposition")
-        if _parameter("content-disposition", disposition, "name") != name:
+    for head_start, head_end, end in _parts(body, b"--" + boundary.encode("utf-8", "replace")):
+        disposition = _DISPOSITION.search(body, head_start, head_end)
+        if disposition is None:
             continue
-        if _parameter("content-disposition", disposition, "filename") is None:
+        said = _parameters(disposition[1].decode("utf-8", "replace"))
+        if said.get("name") == name and not any(key.partition("*")[0] == "filename" for key in said):
             yield head_end + 4, end
 
 
@@ -64,42 +83,29 @@ def _parts(body: bytes, delimiter: bytes) -> Iterator[tuple[int, int, int]]:
     start = 0 if body.startswith(delimiter) else body.find(b"\r\n" + delimiter) + 2
     if start == 1:
         return
-    while True:
+    for _ in range(MOST_PARTS):
         start += len(delimiter)
         end = body.find(b"\r\n" + delimiter, start)
         if end < 0 or body[start : start + 2] == b"--":
             return
-        head_end = body.find(b"\r\n\r\n", start, end + 2)
+        head_end = body.find(b"\r\n\r\n", start, min(end + 2, start + MOST_PART_HEAD_BYTES))
         if head_end >= 0:
             yield start, head_end, end
         start = end + 2
 
 
-def _field(head: bytes, name: str) -> str:
-    """Return a header field of a part, '' when absent."""
-    for line in head.decode("utf-8", "replace").split("\r\n"):
-        key, colon, value = line.partition(":")
-        if colon and key.strip().lower() == name:
-            return value.strip()
-    return ""
+def _parameters(value: str) -> dict[str, str]:
+    """Return the parameters of a header field by their lower-case names; of several, the first counts.
 
-
-def _parameter(field: str, value: str, name: str) -> str | None:
-    """Return a parameter such as `boundary` of a header field."""
-    message = Message()
-    message[field] = value.replace("\r", " ").replace("\n", " ")
-    found = message.get_param(name, header=field)
-    return found if isinstance(found, str) else None
+    Takes time linear in the value, whoever has written it.
+    """
+    found: dict[str, str] = {}
+    for parameter in _PARAMETER.findall(value):
+        key, _, text = parameter.partition("=")
+        found.setdefault(key.strip().lower(), unquote(text.strip()))
+    return found
 
 
 def _readable(pair: bytes) -> bool:
-    """Return whether Go would take this pair of a form."""
-    return b";" not in pair and escapes_well(pair)
-
-
-def escapes_well(pair: bytes) -> bool:
-    """Return whether every % begins a two-digit hexadecimal escape."""
-    hexadecimal = b"0123456789abcdefABCDEF"
-    return all(
-        len(rest) >= 2 and rest[0] in hexadecimal and rest[1] in hexadecimal for rest in pair.split(b"%")[1:]
-    )
+    """Return whether Go would take this pair of a form: no semicolon, and each % begins an escape."""
+    return _UNREADABLE.search(pair) is None

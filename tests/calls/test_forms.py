@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamaswap.calls.forms import form_field, multipart_field, query_field
+from llamaswap.calls.forms import (
+    MOST_FORM_BYTES,
+    MOST_PAIRS,
+    MOST_PART_HEAD_BYTES,
+    form_field,
+    multipart_field,
+    query_field,
+)
 
 CRLF = "\r\n"
 
@@ -61,6 +68,13 @@ def test_a_form_with_one_bad_pair_gives_nothing() -> None:
     assert form_field(b"x=1", "model") == ""
 
 
+def test_a_form_that_is_too_large_gives_nothing() -> None:
+    assert form_field(b"a&" * (MOST_PAIRS - 1) + b"model=m1", "model") == "m1"
+    assert form_field(b"a&" * MOST_PAIRS + b"model=m1", "model") is None
+    assert form_field(b"model=m1&x=".ljust(MOST_FORM_BYTES, b"x"), "model") == "m1"
+    assert form_field(b"model=m1&x=".ljust(MOST_FORM_BYTES + 1, b"x"), "model") is None
+
+
 @pytest.mark.parametrize(
     "content_type",
     [
@@ -92,6 +106,12 @@ def test_a_quoted_boundary_may_hold_blanks_and_signs(boundary: str) -> None:
         ('CONTENT-DISPOSITION:   form-data;   NAME="model"  ', "v"),
         ('X-Other: 1\r\nContent-Disposition: form-data; name="model"\r\nContent-Type: text/plain', "v"),
         ('Content-Disposition: form-data; name="model"; filename="m.txt"', ""),
+        ("Content-Disposition: form-data; name=\"model\"; filename*=utf-8''m.txt", ""),
+        ('Content-Disposition: form-data; name="model"; filename', ""),
+        ('Content-Disposition: form-data; x="a\\";b"; name="model"', "v"),
+        ('Content-Disposition: form-data; x="; name=model', ""),
+        ('Content-Disposition: form-data; name="model"; x="', "v"),
+        ("X-Other: 1".ljust(MOST_PART_HEAD_BYTES) + '\r\nContent-Disposition: form-data; name="model"', ""),
         ('Content-Disposition: form-data; name="Model"', ""),
         ('Content-Disposition: form-data; x="name=model"', ""),
         ("Content-Disposition: form-data", ""),

@@ -308,6 +308,14 @@ WRONG_FORMS = {
     "a head without an end": (b"multipart/form-data; boundary=x", b"--x\r\n" + b"X-Y: z\r\n" * 100_000),
     "a million parts": (b"multipart/form-data; boundary=x", b"--x\r\n\r\n\r\n" * 500_000 + b"--x--\r\n"),
     "a boundary of a megabyte of dashes": (b"multipart/form-data; boundary=-", b"-" * 5_000_000),
+    "semicolons behind a quote": (b'multipart/form-data; x="' + b";" * 60_000 + b"; boundary=x", b"--x\r\n"),
+    "semicolons behind a quote of a part": (
+        b"multipart/form-data; boundary=x",
+        b'--x\r\nContent-Disposition: form-data; x="' + b";" * 2_000_000 + b"\r\n\r\na\r\n--x--\r\n",
+    ),
+    "parts without anything": (b"multipart/form-data; boundary=x", b"--x\r\n" * 10_000_000),
+    "millions of pairs": (b"application/x-www-form-urlencoded", b"a&" * 5_000_000),
+    "a value of escapes": (b"application/x-www-form-urlencoded", b"model=" + b"%ff" * 3_000_000),
 }
 
 
