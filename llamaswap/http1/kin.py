@@ -45,13 +45,13 @@ class Kin:
 
     def __init__(self, version: Version, headers: Headers) -> None:
         firsts: dict[bytes, bytes] = {}
-        repeated: tuple[bytes, ...] = ()
+        repeated: list[bytes] = []
         names = []
         for name, value in headers:
             key = name.lower()
             names.append(key)
             if key in firsts:
-                repeated += (key,)
+                repeated.append(key)
             else:
                 firsts[key] = value
         self.version = version
