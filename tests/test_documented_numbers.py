@@ -11,6 +11,7 @@ from llamaswap.activity.backlog import MOST_WAITING
 from llamaswap.calls.forms import MOST_FORM_BYTES, MOST_PAIRS, MOST_PART_HEAD_BYTES, MOST_PARTS
 from llamaswap.ceilings import HELD_SHARE, LEAST_HELD
 from llamaswap.config.model import LimitsConfig, SerialSettings
+from llamaswap.http1.body import CONTENT_PER_CHUNKING, MOST_CHUNKING_BYTES
 from llamaswap.http1.connection import Limits
 from llamaswap.http1.relay import HIGH_WATER_BYTES
 from llamaswap.http1.upstream import MAX_HEAD_BYTES
@@ -140,6 +141,8 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert (LimitsConfig().request_body, LimitsConfig().slow_client) == (limits.body_bytes, HIGH_WATER_BYTES)
     assert told["log kept in memory"] == [HISTORY_BYTES]
     assert told["rows that wait for a failing disk"] == [MOST_WAITING]
+    assert told["framing of a body in chunks"][0] == MOST_CHUNKING_BYTES
+    assert CONTENT_PER_CHUNKING == 32
     assert told["urlencoded form"] == [MOST_FORM_BYTES, MOST_PAIRS]
     assert told["multipart form"] == [MOST_PARTS, MOST_PART_HEAD_BYTES]
     assert told["answer that is metered"] == [LARGEST_BODY, LONGEST_LINE]

@@ -15,6 +15,21 @@ from llamaswap.http1.parsing import Malformed
 MOST_BODY_BYTES = 1 << 30
 """What one request may claim of the memory: hours of sound fit, somebody's whole disk does not."""
 
+MOST_CHUNKING_BYTES = 4 << 20
+"""What the framing of chunks may take, beside one byte for each `CONTENT_PER_CHUNKING` of content.
+
+A body is taken out of its chunks in one go, and each of them costs about a microsecond, however small it is.
+"""
+
+CONTENT_PER_CHUNKING = 32
+
+
+class TooChopped(Malformed):
+    """A body comes in chunks that are mostly framing."""
+
+    def __init__(self) -> None:
+        super().__init__("request body in too many small chunks")
+
 
 class TooLarge(Malformed):
     """A body is larger than any may be."""
@@ -132,7 +147,7 @@ class Intake:
         Raises:
             TooLarge: it is more than a body may be.
             NoRoom: it is more than there is room for.
-            Malformed: the chunk framing is broken.
+            Malformed: the chunk framing is broken, or is most of what comes.
         """
         if self.complete:
             return data
@@ -150,6 +165,9 @@ class Intake:
                 size = end
             if self.held_bytes + size > self._most:
                 raise TooLarge
+            content = self._reader.size
+            if self.held_bytes + size - content > MOST_CHUNKING_BYTES + content // CONTENT_PER_CHUNKING:
+                raise TooChopped
             complete = end >= 0
         room = self._room
         held = room.held + size

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from llamaswap.http1.body import MOST_BODY_BYTES, Body, Intake, NoRoom, Room
+from llamaswap.http1.body import MOST_BODY_BYTES, MOST_CHUNKING_BYTES, Body, Intake, NoRoom, Room, TooChopped
 from llamaswap.http1.framing import Framing
 from llamaswap.http1.parsing import Malformed
 
@@ -94,6 +94,31 @@ def test_a_body_that_grows_too_large_is_refused_before_it_is_kept() -> None:
     assert caught.value.status == 413
     assert intake.held_bytes == 11
     assert not intake.complete
+
+
+@pytest.mark.parametrize("chunk", [b"1\r\n.\r\n", b"1;" + b"x" * 4000 + b"\r\n.\r\n"], ids=["tiny", "wordy"])
+def test_a_body_in_chunks_that_are_mostly_framing_is_refused(chunk: bytes) -> None:
+    intake = Intake(Framing.CHUNKED, 0)
+    some = chunk * (65536 // len(chunk))
+
+    def send_on() -> None:
+        for _ in range(100):
+            intake.feed(some)
+
+    with pytest.raises(TooChopped) as caught:
+        send_on()
+
+    assert caught.value.status == 400
+    assert 0.9 * MOST_CHUNKING_BYTES < intake.held_bytes < 1.4 * MOST_CHUNKING_BYTES
+
+
+def test_a_body_in_small_chunks_is_taken_while_it_is_small_and_in_larger_ones_always(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Intake(Framing.CHUNKED, 0).feed((b"3c\r\n" + b"." * 60 + b"\r\n") * 100_000)
+
+    monkeypatch.setattr("llamaswap.http1.body.MOST_CHUNKING_BYTES", 10_000)
+    Intake(Framing.CHUNKED, 0).feed((b"100\r\n" + b"." * 256 + b"\r\n") * 10_000)
 
 
 def test_what_comes_behind_a_body_does_not_count() -> None:
