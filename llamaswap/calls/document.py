@@ -19,6 +19,9 @@ import msgspec
 MOST_MEMBERS = 20_000
 """Members of one object or array that is opened: the walk is in Python, and others wait."""
 
+MOST_KEYS = 1_000_000
+"""Keys of a text that is opened, at any depth: each takes a microsecond, and room."""
+
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_text = msgspec.json.Decoder(str).decode
@@ -78,6 +81,8 @@ def open_value(value: Value) -> Container | None:
     bracket = text[start : start + 1]
     try:
         if bracket == b"{":
+            if text.count(b'":') > MOST_KEYS:
+                raise Unreadable(f"more than {MOST_KEYS} keys")
             return _open_object(text, start + 1)
         return _open_array(text, start + 1) if bracket == b"[" else None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

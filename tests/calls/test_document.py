@@ -91,6 +91,14 @@ def test_a_container_of_too_many_members_is_unreadable(member: bytes) -> None:
         open_value(text(MOST_MEMBERS + 1))
 
 
+def test_a_text_of_too_many_keys_is_unreadable_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llamaswap.calls.document.MOST_KEYS", 3)
+
+    assert len(opened(b'{"a":{"b":1},"c":1}').items) == 2
+    with pytest.raises(Unreadable):
+        open_value(b'{"a":{"b":1},"c":1,"d":1}')
+
+
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,1a\\ ', max_size=40).map(str.encode))
 def test_any_bytes_are_opened_exactly_or_refused(text: bytes) -> None:
     try:

@@ -164,6 +164,7 @@ def test_no_bytes_at_all_can_raise(body: bytes) -> None:
         b" " * (15 * MILLION),
         b"{" + b'"a":1,' * (2 * MILLION) + b"!",
         b'{"model":"m","model":"m","x":"' + b"x" * (15 * MILLION),
+        b'{"model":"m","x":{"model":1},' + b",".join(b'"%x":1' % n for n in range(3 * MILLION // 2)) + b"}",
     ],
     ids=[
         "backslashes",
@@ -176,6 +177,7 @@ def test_no_bytes_at_all_can_raise(body: bytes) -> None:
         "blanks",
         "keys",
         "twice",
+        "twice, other keys",
     ],
 )
 def test_fifteen_megabytes_of_anything_take_no_second(body: bytes) -> None:

@@ -260,6 +260,9 @@ BOMBS = {
     "10 MB of quotes": b'{"a":' + b'"' * 10_000_000,
     "10 MB of backslashes": b'{"a":"' + b"\\" * 10_000_000,
     "a million keys that are no model": b"{" + b",".join(b'"k%d":1' % n for n in range(1_000_000)) + b"}",
+    "a million and a half keys, and a model twice": b'{"model":"none","x":{"model":1},'
+    + b",".join(b'"%x":1' % n for n in range(1_500_000))
+    + b"}",
     "a model of 10 MB": b'{"model":"' + b"x" * 10_000_000 + b'"}',
     "a model that is a deep list": b'{"model":' + b"[" * DEEP + b"]" * DEEP + b"}",
     "a number of 5 MB": b'{"model":' + b"9" * 5_000_000 + b"}",
