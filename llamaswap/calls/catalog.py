@@ -13,6 +13,7 @@ class Catalog:
     def __init__(self, config: Config) -> None:
         self._models = config.models
         self._names = config.names
+        self._longest_name = max(map(len, (*config.models, *config.names)), default=0)
 
     @property
     def models(self) -> Mapping[str, ModelConfig]:
@@ -33,10 +34,14 @@ class Catalog:
         Returns:
             The model and the length-preserving name as it was found, or None.
         """
-        segments = path.split("/")
-        for end in range(len(segments), 0, -1):
-            name = "/".join(segments[:end])
+        end = len(path)
+        if end > self._longest_name:
+            # Longer beginnings are no names; trying each of them would cost the square of the path's length.
+            end = path.rfind("/", 0, self._longest_name + 1)
+        while end >= 0:
+            name = path[:end]
             model = self.find(name)
             if model is not None:
                 return model, name
+            end = path.rfind("/", 0, end)
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from llamaswap.calls.catalog import Catalog
@@ -65,6 +67,14 @@ def test_a_path_means_the_longest_name_that_it_begins_with(path: str, model: str
 @pytest.mark.parametrize("path", ["", "/", "missing/v1", "/a", "ab", "x/a"])
 def test_a_path_that_begins_with_no_name_means_nothing(path: str) -> None:
     assert CATALOG.find_in_path(path) is None
+
+
+def test_a_path_of_many_segments_is_looked_up_in_no_time() -> None:
+    began = time.process_time()
+
+    assert CATALOG.find_in_path("x/" * 30_000) is None
+
+    assert time.process_time() - began < 0.2
 
 
 def test_all_models_are_listed_by_id() -> None:
