@@ -45,6 +45,20 @@ def test_no_page_of_another_site_may_read_an_answer_of_ours_but_the_list_of_mode
     assert "access-control-allow-credentials" not in listed.headers
 
 
+@pytest.mark.parametrize("more", ["", "Access-Control-Allow-Origin: http://good.example\r\n"])
+def test_which_pages_may_read_an_answer_of_a_model_is_up_to_its_server(more: str) -> None:
+    daemon = WebDaemon(TWO_MODELS)
+    page = {"Origin": "http://evil.example"}
+    asked = daemon.request("POST", "/v1/chat/completions", headers=page, body=b'{"model":"a"}')
+    daemon.ready()
+    upstream = daemon.upstream()
+
+    assert dict(upstream.fields)["Origin"] == page["Origin"]
+    upstream.answers(more=more)
+    allowed = more.strip().partition(": ")[2] or None
+    assert asked.headers.get("access-control-allow-origin") == allowed
+
+
 def test_a_reader_of_the_log_that_does_not_read_costs_no_more_than_its_share() -> None:
     daemon = WebDaemon(TWO_MODELS)
     readers = [daemon.get("/logs/stream/upstream") for _ in range(3)]
