@@ -111,7 +111,7 @@ class ServerConnection(Protocol):
         self._held = b""  # came behind the request in progress
         self._advancing = False
         self._reading_paused = False
-        self._progress_due = False  # the response is here; the client has only to take it
+        self._progress_due = False  # the response, or enough of it, is here; the client has to take it
         self._untaken = 0  # bytes that the client had still to take when it was last given time for it
         self._client_host = ""
         self._probe: Probe | None = None  # once the client has ended its side
@@ -211,6 +211,11 @@ class ServerConnection(Protocol):
         """From now on cut a client that takes nothing of its response for long."""
         self._progress_due = True
         self._await_taking()
+
+    def expect_nothing(self) -> None:
+        """The client has taken enough: leave it alone again."""
+        self._progress_due = False
+        self._deadline.clear()
 
     def take_over(self, tunnel: Tunnel) -> None:
         """Hand the connection's bytes to `tunnel` from now on, with those that came already."""

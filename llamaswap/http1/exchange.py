@@ -63,6 +63,9 @@ class Line(Protocol):
     def expect_progress(self) -> None:
         """From now on cut a client that takes nothing of its response for long."""
 
+    def expect_nothing(self) -> None:
+        """The client has taken enough: leave it alone again."""
+
     def take_over(self, tunnel: Tunnel) -> None:
         """From now on the connection carries the tunnel's bytes."""
 
@@ -271,6 +274,16 @@ class Exchange:
         if not self.gone and not self.finished:
             self.on_drain = write_more
             self._line.expect_progress()
+
+    def hold_up(self) -> None:
+        """Somebody waits for the client to take more, until `go_on`: one that takes nothing is cut."""
+        if not self.gone and not self.finished:
+            self._line.expect_progress()
+
+    def go_on(self) -> None:
+        """The client has taken enough for now."""
+        if not self.gone and not self.finished:
+            self._line.expect_nothing()
 
     def abort(self) -> None:
         """Cut the connection, so that nothing sent so far looks complete."""

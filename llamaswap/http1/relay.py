@@ -123,6 +123,7 @@ class _Relay:
         "_drain",
         "_exchange",
         "_head",
+        "_held_up",
         "_high_water",
         "_observer",
         "_size",
@@ -146,6 +147,7 @@ class _Relay:
         self._done: Deferred[Ended] | None = None
         self._head: ResponseHead | None = None
         self._tunnel: ClientToUpstream | None = None
+        self._held_up = False  # the upstream is, by the client
         self._size = 0
 
     def over(
@@ -207,6 +209,10 @@ class _Relay:
         self._delivery.data(data)
         if self._exchange.outlet.buffered and self._delivery.behind and self._connection is not None:
             self._connection.pause_reading()
+            if not self._held_up:
+                # Or whoever waits for this upstream would wait as long as the client pleases.
+                self._held_up = True
+                self._exchange.hold_up()
 
     def ended(self, size: int) -> None:
         """The upstream is done, whether or not the client has everything yet."""
@@ -258,6 +264,9 @@ class _Relay:
             return
         if not self._delivery.behind:
             connection.resume_reading()
+            if self._held_up:
+                self._held_up = False
+                self._exchange.go_on()
 
     def _upgrade(self) -> None:
         assert self._connection is not None

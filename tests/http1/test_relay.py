@@ -456,6 +456,38 @@ def test_the_upstream_is_held_back_only_beyond_high_water() -> None:
     assert house.client.take().count(b"b") == 90
 
 
+def test_a_client_that_holds_the_upstream_up_and_takes_nothing_is_cut_in_the_end() -> None:
+    house = House(high_water=100)
+    upstream = house.upstreams.accept()
+    house.client.stall()
+    upstream.send(ENDLESS + b"a" * 200)
+
+    house.upstreams.advance(119)
+    assert not house.client.is_closed()
+    house.upstreams.advance(2)
+
+    assert house.client.is_aborted()
+    assert upstream.is_aborted()
+    assert house.ended() == [Ended.CLIENT_LEFT]
+
+
+def test_a_client_that_has_caught_up_may_wait_for_the_upstream_as_long_as_that_takes() -> None:
+    house = House(high_water=100)
+    upstream = house.upstreams.accept()
+    upstream.send(ENDLESS)
+    for _ in range(3):
+        house.client.stall()
+        upstream.send(b"a" * 200)
+        house.upstreams.advance(100)
+        house.client.go_on()
+
+    house.upstreams.advance(3600)
+
+    assert not house.client.is_closed()
+    upstream.send(b"b")
+    assert house.client.take().endswith(b"\r\nb\r\n")
+
+
 def test_a_paused_upstream_is_cut_when_the_client_leaves() -> None:
     house = House(high_water=100)
     upstream = house.upstreams.accept()

@@ -73,6 +73,25 @@ def test_a_reader_of_the_log_that_does_not_read_costs_no_more_than_its_share() -
         assert MAX_UNREAD_BYTES < len(reader.raw) < MAX_UNREAD_BYTES + 4 * 65536
 
 
+def test_a_client_that_takes_nothing_of_a_large_answer_does_not_keep_the_box_from_others() -> None:
+    daemon = WebDaemon(TWO_MODELS)
+    asked, next_one = daemon.chat(), daemon.chat()
+    daemon.ready()
+    upstream = daemon.upstream()
+    asked.end.stall()
+    upstream.end.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+    for _ in range(200):
+        upstream.end.send(b"x" * 65536)
+
+    daemon.reactor.advance(119.0)
+    assert not daemon.reactor.attempts
+    daemon.reactor.advance(2.0)
+    daemon.upstream().answers()
+
+    assert asked.end.is_aborted()
+    assert next_one.status == 200
+
+
 def test_what_is_kept_of_a_name_that_nothing_has_is_short() -> None:
     daemon = WebDaemon(TWO_MODELS)
 
