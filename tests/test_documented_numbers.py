@@ -133,7 +133,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert told["bodies of all requests together"] == [LEAST_HELD]
     assert "a quarter" in " ".join(row["limit"] for row in table)
     assert HELD_SHARE == 4
-    assert told["head of an upstream's response"] == [MAX_HEAD_BYTES]
+    assert told["head of an upstream's response, and its interim ones (1xx) together"] == [MAX_HEAD_BYTES]
     assert told["answer held for a client that reads slowly"] == [HIGH_WATER_BYTES]
     assert told["messages for a reader of `/api/events"] == [MOST_MESSAGES, MOST_BYTES]
     assert told["requests that wait"] == [LimitsConfig().waiting]

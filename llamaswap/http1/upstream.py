@@ -103,6 +103,7 @@ class UpstreamConnection(Protocol):
         self._reusable = False
         self._ends_by_closing = False
         self._answered = False
+        self._interim_bytes = 0  # of the 1xx heads that came before the response in progress
         self._paused = False
         self._lost = False
         self._lost_unasked = False
@@ -133,6 +134,7 @@ class UpstreamConnection(Protocol):
         self._answered = False
         if self.reused:
             self._sent = self._clock.seconds()
+        self._interim_bytes = 0
         if header_timeout:
             self._deadline.set(header_timeout)
         else:
@@ -239,6 +241,9 @@ class UpstreamConnection(Protocol):
             data = found[1]
             if head.status >= 200 or head.status == 101:
                 break
+            self._interim_bytes += len(found[0])
+            if self._interim_bytes > MAX_HEAD_BYTES:  # they reach the client at nobody's pace
+                raise Malformed("too many interim responses")
             if head.status != 100:
                 receiver.interim(head)
             if self._receiver is not receiver or not data:

@@ -11,7 +11,7 @@ from llamaswap.http1.framing import Framing, Sink
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.http1.memory import HeadMemory
 from llamaswap.http1.parsing import Malformed, parse_response
-from llamaswap.http1.upstream import UpstreamConnection
+from llamaswap.http1.upstream import MAX_HEAD_BYTES, UpstreamConnection
 from support.http1_wires import End, split
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -106,6 +106,20 @@ def test_responses_without_a_body_end_with_their_head(method: bytes, response: b
 
     assert notes.ends == [0]
     assert notes.kept == [connection]
+
+
+@pytest.mark.parametrize("status", [b"100 Continue", b"103 Early"])
+def test_interim_responses_without_an_end_are_a_failure(status: bytes) -> None:
+    notes, _, end = ask()
+    interim = b"HTTP/1.1 " + status + b"\r\nX: " + b"x" * 1000 + b"\r\n\r\n"
+
+    for _ in range(MAX_HEAD_BYTES // len(interim)):
+        end.send(interim)
+    assert notes.ends == []
+    end.send(interim * 3)
+
+    assert notes.ends == ["malformed response: too many interim responses"]
+    assert end.is_aborted()
 
 
 def test_a_hundred_is_ours_to_swallow() -> None:
