@@ -13,6 +13,7 @@ from llamaswap.ceilings import HELD_SHARE, LEAST_HELD
 from llamaswap.config.model import LimitsConfig, SerialSettings
 from llamaswap.http1.body import CONTENT_PER_CHUNKING, MOST_CHUNKING_BYTES
 from llamaswap.http1.connection import Limits
+from llamaswap.http1.parsing import MOST_FIELDS
 from llamaswap.http1.relay import HIGH_WATER_BYTES
 from llamaswap.http1.upstream import MAX_HEAD_BYTES
 from llamaswap.metering.events import LONGEST_LINE
@@ -125,7 +126,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     told = {row["what"]: quantities(row["limit"]) for row in table}
     limits = Limits()
 
-    assert told["head of a request"] == [limits.head_bytes]
+    assert told["head of a request"] == [limits.head_bytes, MOST_FIELDS]
     assert told["time for a head"] == [limits.head_seconds]
     assert told["body of a request"] == [limits.body_bytes]
     assert told["time without a byte of a body"] == [limits.body_seconds]
@@ -133,7 +134,10 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert told["bodies of all requests together"] == [LEAST_HELD]
     assert "a quarter" in " ".join(row["limit"] for row in table)
     assert HELD_SHARE == 4
-    assert told["head of an upstream's response, and its interim ones (1xx) together"] == [MAX_HEAD_BYTES]
+    assert told["head of an upstream's response, and its interim ones (1xx) together"] == [
+        MAX_HEAD_BYTES,
+        MOST_FIELDS,
+    ]
     assert told["answer held for a client that reads slowly"] == [HIGH_WATER_BYTES]
     assert told["messages for a reader of `/api/events"] == [MOST_MESSAGES, MOST_BYTES]
     assert told["requests that wait"] == [LimitsConfig().waiting]

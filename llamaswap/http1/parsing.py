@@ -14,6 +14,9 @@ import httptools
 from llamaswap.http1.heads import Headers, RequestHead, ResponseHead, Version
 from llamaswap.http1.kin import LENGTH, Head, Kin
 
+MOST_FIELDS = 1000
+"""Of one head: a field of three bytes takes a hundred in memory, for as long as its request waits."""
+
 FIELD_LINE = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t -~\x80-\xff]*\r\n")
 
 # A line end that is not CRLF, or NUL: this will never be a head, however
@@ -141,6 +144,8 @@ def parse_response(raw: bytes) -> ResponseHead:
 def _headers(
     parser: httptools.HttpRequestParser | httptools.HttpResponseParser, fields: _Fields, raw: bytes
 ) -> Headers:
+    if raw.count(b"\r\n") > MOST_FIELDS + 2:  # the first line, and the blank one
+        raise Malformed("too many fields in head", 431)
     try:
         parser.feed_data(raw)
     except httptools.HttpParserUpgrade:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamaswap.http1.parsing import HeadBuffer, Malformed, parse_request, parse_response
+from llamaswap.http1.parsing import MOST_FIELDS, HeadBuffer, Malformed, parse_request, parse_response
 from support.http1_wires import split
 
 HEAD = b"POST /v1/x?y=1 HTTP/1.1\r\nHost: h:80\r\nX-Odd:  a\tb \r\nx-empty:\r\nContent-Length: 3\r\n\r\n"
@@ -151,6 +151,18 @@ def test_what_is_understood_but_not_served_says_so(first: bytes, status: int) ->
     with pytest.raises(Malformed) as caught:
         parse_request(request(b"Host: h", first=first))
     assert caught.value.status == status
+
+
+def test_a_head_has_so_many_fields_and_no_more() -> None:
+    fields = [b"Host: h", *([b"a:"] * (MOST_FIELDS - 1))]
+
+    assert len(parse_request(request(*fields)).headers) == MOST_FIELDS
+    assert len(parse_response(request(*fields, first=b"HTTP/1.1 200 OK")).headers) == MOST_FIELDS
+    with pytest.raises(Malformed) as caught:
+        parse_request(request(*fields, b"a:"))
+    assert caught.value.status == 431
+    with pytest.raises(Malformed):
+        parse_response(request(*fields, b"a:", first=b"HTTP/1.1 200 OK"))
 
 
 @pytest.mark.parametrize(
