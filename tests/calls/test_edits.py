@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llamaswap.calls.document import MOST_MEMBERS
 from llamaswap.calls.edits import MOST_PADDING, Edit, EditFailed, edit_json
 from support.calls_json import ARRAYS, OBJECTS
 
@@ -212,3 +213,14 @@ def test_an_edit_of_twenty_megabytes_is_a_matter_of_milliseconds() -> None:
         assert len(after) == len(body)
         assert after.endswith(b'"model":"n"}')
         assert lasted < 1  # 0.02 s on an idle machine; a walk over the characters takes several seconds
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [b'"x":' + b"[" * 3000 + b"]" * 3000, b",".join(b'"x%d":1' % n for n in range(MOST_MEMBERS + 1))],
+    ids=["deep", "wide"],
+)
+def test_a_body_that_is_too_deep_or_too_wide_is_left_alone(junk: bytes) -> None:
+    body = b'{"max_tokens":9,' + junk + b"}"
+
+    assert edit_json(body, [Edit("max_tokens", b"1")]) is body
