@@ -23,7 +23,7 @@ from typing_extensions import override
 from llamaswap.ceilings import Ceilings
 from llamaswap.errors import BodiesFull, BodyTooLarge, render
 from llamaswap.http1.body import NoRoom, TooLarge
-from llamaswap.http1.connection import Fields, ServerConnection
+from llamaswap.http1.hosting import Fields, Hosted
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.server import Handler, ServerFactory
 
@@ -105,7 +105,7 @@ class Doors(ServerFactory):
         self._slow_down()
 
     @override
-    def opened(self, connection: ServerConnection) -> None:
+    def opened(self, connection: Hosted) -> None:
         super().opened(connection)
         if self.connections + NEAR < self._most:
             return
@@ -116,7 +116,7 @@ class Doors(ServerFactory):
             self._rest()
 
     @override
-    def closed(self, connection: ServerConnection) -> None:
+    def closed(self, connection: Hosted) -> None:
         super().closed(connection)
         if self._resting and self.connections < self._most:
             self._wake()

@@ -12,7 +12,7 @@ from llamaswap.calls.forms import MOST_FORM_BYTES, MOST_PAIRS, MOST_PART_HEAD_BY
 from llamaswap.ceilings import HELD_SHARE, LEAST_HELD
 from llamaswap.config.model import LimitsConfig, SerialSettings
 from llamaswap.http1.body import CONTENT_PER_CHUNKING, MOST_CHUNKING_BYTES
-from llamaswap.http1.connection import Limits
+from llamaswap.http1.hosting import Limits
 from llamaswap.http1.parsing import MOST_FIELDS
 from llamaswap.http1.relay import HIGH_WATER_BYTES
 from llamaswap.http1.upstream import MAX_HEAD_BYTES

@@ -7,15 +7,12 @@ connections there are, the server's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final
-from typing import Protocol as Seam
+from typing import Final
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import CancelledError
-from twisted.internet.interfaces import IAddress, IDelayedCall, IHalfCloseableProtocol, IReactorTime
+from twisted.internet.interfaces import IAddress, IHalfCloseableProtocol
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -23,62 +20,20 @@ from typing_extensions import override
 from zope.interface import implementer
 
 from llamaswap.errands import Errand
-from llamaswap.http1.body import MOST_BODY_BYTES, Intake, Room
+from llamaswap.http1.body import Intake
 from llamaswap.http1.deadline import Deadline
 from llamaswap.http1.exchange import ClientGone, Exchange, Tunnel
 from llamaswap.http1.framing import CHUNKED, LENGTH, NONE
-from llamaswap.http1.halfclose import PROBE, PROBE_EVERY, Probe, is_half_open, was_reset
+from llamaswap.http1.halfclose import Lookout, Probe
 from llamaswap.http1.heads import RequestHead
-from llamaswap.http1.memory import HeadMemory
+from llamaswap.http1.hosting import TEXT, Owner
 from llamaswap.http1.outlet import Outlet, SocketOutlet, StreamTransport, open_outlet, set_tcp_options
 from llamaswap.http1.parsing import HeadBuffer, Malformed
 from llamaswap.http1.writing import format_response
 
-Handler = Callable[[Exchange], Coroutine[Any, Any, None]]
-Fields = tuple[tuple[bytes, bytes], ...]
-
-TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
-
 # How long a client that was refused may go on sending before it is cut: closing
 # with its bytes unread would reset the connection and take our answer with it.
 LINGER_SECONDS = 1.0
-
-WATCH_SECONDS = 1.0  # between two looks at a client that waits and is not read from
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one connection may cost."""
-
-    head_bytes: int = 65536  # request line and fields of one request
-    head_seconds: float = 30.0  # from a head's first byte to its last
-    idle_seconds: float = 120.0  # between requests, and without progress of an answer being drained
-    pipeline_bytes: int = 65536  # taken ahead of need, before reading is paused
-    body_bytes: int = MOST_BODY_BYTES  # of one request, framing included
-    body_seconds: float = 60.0  # for the next bytes of a body, while we are ready to take them
-
-
-class Owner(Seam):
-    """What a connection needs of the server it belongs to."""
-
-    handler: Handler
-    clock: IReactorTime
-    limits: Limits
-    room: Room  # for the bodies of all requests
-    memory: HeadMemory[RequestHead]
-    closing: bool  # no connection takes another request
-
-    def date(self) -> bytes:
-        """Now, as the Date field has it."""
-
-    def opened(self, connection: ServerConnection) -> None:
-        """A connection begins."""
-
-    def closed(self, connection: ServerConnection) -> None:
-        """A connection is lost."""
-
-    def refusal(self, error: Malformed) -> tuple[Fields, bytes]:
-        """Fields and body of what a client is told whose request is not taken; called once for each."""
 
 
 class _State(Enum):
@@ -115,8 +70,7 @@ class ServerConnection(Protocol):
         self._untaken = 0  # bytes that the client had still to take when it was last given time for it
         self._client_host = ""
         self._probe: Probe | None = None  # once the client has ended its side
-        self._watch: IDelayedCall | None = None  # while a client that waits is not read from
-        self._next_probe = 0.0  # seconds on the clock, for such a one
+        self._lookout: Lookout | None = None  # once a client that waited was not read from
 
     # What Twisted calls.
 
@@ -159,9 +113,8 @@ class ServerConnection(Protocol):
     @override
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._deadline.stop()
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
+        if self._lookout is not None:
+            self._lookout.stop()
         self.outlet.stopProducing()
         self._owner.closed(self)
         self._leave()
@@ -334,25 +287,22 @@ class ServerConnection(Protocol):
         self._held += data
         if len(self._held) > self._limits.pipeline_bytes:
             self.pause_reading()
-            if self._watch is None:
-                self._watch = self._owner.clock.callLater(WATCH_SECONDS, self._look_after)
+            self._look_after()
 
     def _look_after(self) -> None:
-        """See that a client that waits is still there; it is not read from, so its end would not be heard."""
-        self._watch = None
-        exchange, outlet = self._exchange, self.outlet
-        if exchange is None or not self._may_wait(exchange) or not self._reading_paused:
-            return
-        if not isinstance(outlet, SocketOutlet):
-            return
-        clock = self._owner.clock
-        if is_half_open(outlet.handle) and clock.seconds() >= self._next_probe:
-            self._next_probe = clock.seconds() + PROBE_EVERY
-            outlet.write(PROBE)  # if it has left, there is a reset by the next look
-        if was_reset(outlet.handle):
-            self._left()
-        else:
-            self._watch = clock.callLater(WATCH_SECONDS, self._look_after)
+        """Notice from now on if this client leaves while it waits, although it is not read from."""
+        outlet = self.outlet
+        if self._lookout is None and isinstance(outlet, SocketOutlet):
+            self._lookout = Lookout(
+                outlet.handle, self._owner.clock, outlet.write, self._is_unheard, self._left
+            )
+        if self._lookout is not None:
+            self._lookout.start()
+
+    def _is_unheard(self) -> bool:
+        """Return whether the client waits, and its end would not be heard."""
+        exchange = self._exchange
+        return exchange is not None and self._reading_paused and self._may_wait(exchange)
 
     def _drained(self) -> None:
         """The client has taken some of what waited for it."""

@@ -26,6 +26,8 @@ LOOKS: Final = (0.002, 0.01, 0.05, 0.25)
 PROBE_EVERY: Final = 15.0
 """Seconds: a client that waits may be closed later, and nobody would tell."""
 
+LOOK_EVERY: Final = 1.0  # seconds between two looks at a client that is not read from
+
 _CLOSED: Final = 7  # TCP_CLOSE of Linux: reset
 _CLOSE_WAIT: Final = 8  # TCP_CLOSE_WAIT: the other side has ended, ours has not
 
@@ -92,6 +94,59 @@ class Probe:
             self._wait()
         else:
             self._gone()
+
+
+class Lookout:
+    """Sees whether a client that waits and is not read from is still there: its end would not be heard.
+
+    Args:
+        handle: its socket.
+        clock: measures.
+        write: puts bytes on its connection.
+        unheard: whether that is so at the moment; once it is not, nobody looks until the next `start`.
+        gone: called when it turns out to have left.
+    """
+
+    __slots__ = ("_clock", "_due", "_gone", "_handle", "_next_probe", "_unheard", "_write")
+
+    def __init__(
+        self,
+        handle: socket.socket,
+        clock: IReactorTime,
+        write: Callable[[bytes], object],
+        unheard: Callable[[], bool],
+        gone: Callable[[], None],
+    ) -> None:
+        self._handle = handle
+        self._clock = clock
+        self._write = write
+        self._unheard = unheard
+        self._gone = gone
+        self._due: IDelayedCall | None = None
+        self._next_probe = 0.0
+
+    def start(self) -> None:
+        """Look from now on, once a second."""
+        if self._due is None:
+            self._due = self._clock.callLater(LOOK_EVERY, self._look)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _look(self) -> None:
+        self._due = None
+        if not self._unheard():
+            return
+        if is_half_open(self._handle) and self._clock.seconds() >= self._next_probe:
+            self._next_probe = self._clock.seconds() + PROBE_EVERY
+            self._write(PROBE)  # if it has left, there is a reset by the next look
+        if was_reset(self._handle):
+            self._gone()
+        else:
+            self.start()
 
 
 def is_half_open(handle: socket.socket) -> bool:

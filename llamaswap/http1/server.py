@@ -15,9 +15,10 @@ from typing_extensions import override
 from zope.interface import implementer
 
 from llamaswap.http1.body import Body, Room
-from llamaswap.http1.connection import TEXT, Fields, Handler, Limits, ServerConnection
+from llamaswap.http1.connection import ServerConnection
 from llamaswap.http1.exchange import ClientGone, Exchange
 from llamaswap.http1.framing import Framing
+from llamaswap.http1.hosting import TEXT, Fields, Handler, Hosted, Limits
 from llamaswap.http1.memory import HeadMemory
 from llamaswap.http1.parsing import Malformed, parse_request
 from llamaswap.http1.stream import ResponseStream
@@ -62,7 +63,7 @@ class ServerFactory(Factory):
         self.memory = HeadMemory(parse_request)
         self.closing = False
         self._today = today
-        self._open: set[ServerConnection] = set()
+        self._open: set[Hosted] = set()
         self._date = b""
         self._date_second = -1
 
@@ -90,11 +91,11 @@ class ServerFactory(Factory):
         for connection in tuple(self._open):
             connection.cut()
 
-    def opened(self, connection: ServerConnection) -> None:
+    def opened(self, connection: Hosted) -> None:
         """Called by a connection when it begins."""
         self._open.add(connection)
 
-    def closed(self, connection: ServerConnection) -> None:
+    def closed(self, connection: Hosted) -> None:
         """Called by a connection when it is lost."""
         self._open.discard(connection)
 

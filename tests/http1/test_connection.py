@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import LogLevel, capturedLogs
 
-from llamaswap.http1.connection import Limits
 from llamaswap.http1.exchange import ClientGone, Exchange
+from llamaswap.http1.hosting import Limits
 from support.http1_wires import TODAY, Clients, End, Running, split
 
 GET = b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n"

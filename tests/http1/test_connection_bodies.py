@@ -9,8 +9,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import capturedLogs
 
 from llamaswap.http1.body import Room
-from llamaswap.http1.connection import Limits
 from llamaswap.http1.exchange import ClientGone, Exchange
+from llamaswap.http1.hosting import Limits
 from support.http1_wires import Clients, End
 
 LENGTH = b"POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"

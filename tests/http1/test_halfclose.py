@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 from twisted.internet.task import Clock
 
-from llamaswap.http1.halfclose import PROBE, PROBE_EVERY, Probe, is_half_open
+from llamaswap.http1.halfclose import LOOK_EVERY, PROBE, PROBE_EVERY, Lookout, Probe, is_half_open
 
-CLOSED, CLOSE_WAIT = 7, 8
+ESTABLISHED, CLOSED, CLOSE_WAIT = 1, 7, 8
 
 
 class Handle:
@@ -36,6 +36,15 @@ class Room:
             cast("socket.socket", self.handle),
             self.clock,
             self.sent.append,
+            lambda: self.left.append(self.clock.seconds()),
+        )
+
+        self.unheard = True
+        self.lookout = Lookout(
+            cast("socket.socket", self.handle),
+            self.clock,
+            self.sent.append,
+            lambda: self.unheard,
             lambda: self.left.append(self.clock.seconds()),
         )
 
@@ -87,6 +96,38 @@ def test_nothing_is_asked_of_a_client_that_is_being_answered() -> None:
 
     assert room.sent == [PROBE]
     assert room.left == []
+
+
+def test_a_client_that_is_not_read_from_is_asked_only_once_it_has_ended_its_side() -> None:
+    room = Room()
+    room.handle.state = ESTABLISHED
+    room.lookout.start()
+    room.lookout.start()
+    room.passes(5.0)
+    assert room.sent == []
+
+    room.handle.state = CLOSE_WAIT
+    room.passes(PROBE_EVERY + 2)
+    assert room.sent == [PROBE] * 2
+    room.handle.state = CLOSED
+    room.passes(LOOK_EVERY + 0.1)
+
+    assert len(room.left) == 1
+    assert room.clock.getDelayedCalls() == []
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_nobody_looks_any_more_once_it_is_read_from_or_gone(heard: bool) -> None:
+    room = Room()
+    room.lookout.start()
+
+    if heard:
+        room.unheard = False
+    else:
+        room.lookout.stop()
+    room.passes(2 * LOOK_EVERY)
+
+    assert (room.sent, room.left, room.clock.getDelayedCalls()) == ([], [], [])
 
 
 def test_real_sockets_say_whether_their_other_side_has_only_ended_its_sending() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamaswap.http1.connection import Limits
+from llamaswap.http1.hosting import Limits
 from llamaswap.http1.relay import Ended
 from support.http1_house import GET, OLD, House, Listener
 from support.http1_wires import split
