@@ -359,6 +359,27 @@ def test_a_load_beside_a_model_that_may_be_there_no_longer_sees_it_stopped(
     assert len(rig.children.started) == 2
 
 
+@pytest.mark.parametrize("use", ["serial", "fifo"])
+@pytest.mark.parametrize("command", ["serve b", "serve b --new"])
+def test_what_a_new_matrix_keeps_apart_is_apart_from_the_next_request_on(
+    rigs: Rigs, use: str, command: str
+) -> None:
+    scheduler = f"{{use: {use}}}"
+    rig = rigs(fleet(a="serve a", b="serve b", use=scheduler, more="matrix: {sets: {all: a & b}}"))
+    rig.warm("a")
+    upstream = rig.warm("b")
+    rig.reload(fleet(a="serve a", b=command, use=scheduler, more="matrix: {sets: {one: a | b}}"))
+    assert rig.running == ["a", "b"]
+
+    asked = rig.chat("b")
+    rig.goes()
+    assert rig.running == [command.removeprefix("serve ")]
+    rig.ready()
+    (rig.upstream() if "--new" in command else upstream).answers()
+
+    assert asked.status == 200
+
+
 def test_a_load_that_nobody_waits_for_any_more_ends_where_it_would_stop_another(rigs: Rigs) -> None:
     rig = rigs(fleet(a="serve a", b="serve b", more=SIDE_BY_SIDE))
     rig.warm("a")

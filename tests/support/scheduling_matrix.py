@@ -26,8 +26,7 @@ def evicted(target: str, running: str, sets: Mapping[str, str], **costs: int) ->
 
 def evicted_by_the_book(target: str, running: Family, matrix: MatrixConfig) -> Family:
     """The same question, answered by writing everything out."""
-    if target in running:
-        return frozenset()
+    running -= {target}
     parsed = {name: parse_set(text) for name, text in matrix.sets}
     families: dict[str, list[Family]] = {}
     for name in in_order(parsed):
