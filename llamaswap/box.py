@@ -84,7 +84,7 @@ class Box:
                 ended=self._loaded,
                 failed=self._failed,
                 revived=self._revived,
-                dispelled=self._look_again,
+                room=self._look_again,
                 fits=lambda model: self.scheduler.fits(model, self.facts()),
                 held=self.measures.holds,
             ),

@@ -40,8 +40,9 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
     revived: Callable[[Lease, float | None], None]
     """With the lease whose server had died and is ready again, and the seconds that it took; None for the
     seconds where somebody else had begun that load."""
-    dispelled: Callable[[], None]
-    """A server that was in doubt lives on: more may be ready than at the last event."""
+    room: Callable[[], None]
+    """A server that was in doubt lives on, or one that may have been in the way has gone: more may be
+    possible than at the last event."""
     fits: Callable[[str], bool]
     """Whether a model may run beside what runs now."""
     held: Callable[[str], bool]
@@ -63,7 +64,7 @@ class Loads:
         self._clock = clock
         self._reports = reports
         self._chores = Chores()
-        self._doubts = Doubts(clock, reports.dispelled)
+        self._doubts = Doubts(clock, reports.room)
         self.under_way: dict[str, Deferred[None]] = {}
         self._began: dict[str, float] = {}  # when each of them was begun, and those that rest
         self._looked = (-1, -1)  # what the fleet and the doubts were like when these two were found out
@@ -128,6 +129,9 @@ class Loads:
     def server_changed(self, model: str) -> None:
         """This model's server has come into another state."""
         self._doubts.end(model)
+        server = self._fleet.get(model)
+        if server is None or server.state is State.STOPPED:
+            self._reports.room()
 
     async def revive(self, lease: Lease) -> bool:
         """Find out, after a connection to a leased server was refused, whether another one is worth trying.

@@ -31,7 +31,7 @@ class Yard:
                 ended=self._ended,
                 failed=self._failed,
                 revived=self._revived,
-                dispelled=lambda: self.told.append("look again"),
+                room=lambda: self.told.append("look again"),
                 fits=lambda _model: True,
                 held=lambda _model: False,
             ),

@@ -391,6 +391,24 @@ def test_a_load_that_nobody_waits_for_any_more_ends_where_it_would_stop_another(
     assert rig.running == ["a"]
 
 
+def test_a_place_beside_a_job_is_taken_once_what_was_in_the_way_has_gone(rigs: Rigs) -> None:
+    wide = "{use: serial, settings: {serial: {width: {b: 2}}}}"
+    rig = rigs(fleet(a="serve a", b="serve b", use=wide, more=SIDE_BY_SIDE))
+    rig.warm("a")
+    first = rig.warm("b")
+    rig.chat("b")
+    rig.reload(fleet(b="serve b", use=wide))
+    asked = rig.chat("b")
+    assert first.line == "POST /v1/chat/completions"
+    assert (rig.running, len(rig.reactor.tcpClients)) == (["a", "b"], 2)
+
+    rig.goes()
+    assert rig.running == ["b"]
+    rig.upstream().answers()
+
+    assert asked.status == 200
+
+
 # The queue.
 
 
