@@ -236,6 +236,7 @@ class Box:
         if seconds is not None:
             self.observer.load_ended(lease.server.model.id, seconds)
         self.measures.cut_short(lease.number)  # a load was in the middle of it
+        self._look_again()
 
     def _look_again(self) -> None:
         """A wide model may take another job; whoever else waits for that server notices by himself."""

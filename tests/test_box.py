@@ -81,3 +81,19 @@ def test_a_place_beside_a_wide_model_is_filled_once_it_is_known_that_its_server_
 
     assert waiting.serving
     assert running.serving
+
+
+def test_a_place_beside_a_wide_model_is_filled_once_its_dead_server_is_back() -> None:
+    rig = DispatchRig("a", serial=SerialSettings(width={"a": 2}))
+    rig.warm("a")
+    running = rig.call("a")
+    assert running.lease is not None
+    rig.child("a").is_killed()
+    Deferred.fromCoroutine(rig.dispatcher.revive(running.lease))
+    rig.clock.advance(SETTLE)
+    waiting = rig.call("a")
+    assert waiting.waiting
+
+    rig.becomes_ready("a")
+
+    assert waiting.serving
