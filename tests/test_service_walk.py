@@ -9,29 +9,21 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 from typing_extensions import override
 
+from llamaswap.scheduling.vocabulary import Band
 from support.machine import House
-from support.machine_parts import MODELS, Line, Plan, Saying, faults_of
-from support.machine_truth import TRUTHS
-
-SAYINGS: tuple[Saying, ...] = ("whole", "begun", "ended", "nonsense", "dead")
-MOMENTS = (0.01, 0.5, 3.0, 11.0, 700.0)  # seconds
+from support.machine_orders import Desk, Wish
+from support.machine_parts import MODELS, Plan
+from support.machine_place import Place, Stopped, some_place
 
 some_model = st.sampled_from(["a", "b", "c", "any", "ghost"])
-some_place = st.integers(min_value=0, max_value=20)
 fleets = st.dictionaries(st.sampled_from(sorted(MODELS)), st.integers(1, 2), min_size=1)
 plans = st.builds(
     Plan,
@@ -51,10 +43,8 @@ def little_to_look_through() -> Iterator[None]:
     gc.unfreeze()
 
 
-class Walk(RuleBasedStateMachine):
-    """One service in a busy place with a busy operator."""
-
-    failed = False  # whether what has to hold does not: nobody needs to know how that ends
+class Walk(Place):
+    """A busy operator, and clients that come and go."""
 
     @initialize(plan=plans)
     def begin(self, plan: Plan) -> None:
@@ -94,60 +84,12 @@ class Walk(RuleBasedStateMachine):
         """A client only looks at a page of a model."""
         self.house.looks(f"GET /upstream/{model}/slots")
 
-    @rule(place=some_place, rudely=st.booleans())
-    def leave(self, place: int, rudely: bool) -> None:
-        """A client hangs up, answered or not."""
-        staying = [guest for guest in self.house.guests if not guest.left]
-        if staying:
-            self.house.leaves(staying[-1 - place % len(staying)], rudely=rudely)
-
     @rule()
     def all_leave(self) -> None:
         """Everybody hangs up."""
         for guest in self.house.guests:
             if not guest.left:
                 self.house.leaves(guest)
-
-    # --- models' servers ---
-
-    @precondition(lambda self: self.house.wanted_lines())
-    @rule(refused=st.booleans())
-    def connect(self, refused: bool) -> None:
-        """A model's server takes the connection that it is asked for, or does not."""
-        self.house.connects(refused=refused)
-
-    @precondition(lambda self: self.house.asked())
-    @rule(place=some_place, what=st.sampled_from(SAYINGS))
-    def answer(self, place: int, what: Saying) -> None:
-        """A model's server says something."""
-        asked: list[Line] = self.house.asked()
-        self.house.says(asked[place % len(asked)], what)
-
-    @rule(status=st.sampled_from([200, 200, 503, None]))
-    def health(self, status: int | None) -> None:
-        """The children that start are ready, or not yet."""
-        self.house.health(status)
-
-    # --- children ---
-
-    @rule()
-    def stopped_ones_end(self) -> None:
-        """Children that were told to end do so."""
-        self.house.stopped_ones_end()
-
-    @precondition(lambda self: self.house.rig.children.alive)
-    @rule(place=some_place)
-    def become_deaf(self, place: int) -> None:
-        """A child heeds no polite signal any more."""
-        alive = self.house.rig.children.alive
-        self.house.deaf.add(alive[place % len(alive)])
-
-    @precondition(lambda self: self.house.rig.children.alive)
-    @rule(place=some_place, code=st.integers(0, 1), wires_first=st.booleans())
-    def crash(self, place: int, code: int, wires_first: bool) -> None:
-        """A child ends by itself, and with it whatever it was answering."""
-        alive = self.house.rig.children.alive
-        self.house.ends(alive[place % len(alive)], code, wires_first=wires_first)
 
     @rule(why=st.sampled_from(["", "", "no such file"]))
     def nothing_starts(self, why: str) -> None:
@@ -161,108 +103,124 @@ class Walk(RuleBasedStateMachine):
         """The operator has changed something."""
         self.house.reload(plan)
 
-    @rule(place=some_place)
-    def cancel(self, place: int) -> None:
-        """Somebody ends a request by its id."""
-        self.house.looks(f"POST /api/inflight/{place}/cancel")
-
     @rule(path=st.sampled_from(["GET /unload", *(f"POST /api/models/unload/{name}" for name in MODELS)]))
     def unload(self, path: str) -> None:
         """An operator stops everything, or one model."""
         self.house.looks(path)
-
-    @rule(seconds=st.sampled_from(MOMENTS), stuck=st.booleans())
-    def wait(self, seconds: float, stuck: bool) -> None:
-        """Time passes; a killed process is gone soon, or hangs in the kernel for a while."""
-        self.house.passes(seconds)
-        if not stuck:
-            self.house.killed_ones_end()
 
     @rule(seconds=st.sampled_from([-86_400.0, -1.0, 3600.0]))
     def wall_jumps(self, seconds: float) -> None:
         """Somebody sets the clock on the wall."""
         self.house.wall_jumps(seconds)
 
-    @rule(rounds=st.integers(1, 4), then=st.sampled_from((0.0, *MOMENTS)))
-    def go_well(self, rounds: int, then: float) -> None:
-        """For a while everybody does what he should; then nothing happens for some time."""
+
+some_bands = st.sets(st.sampled_from(list(Band)), max_size=2)
+some_key = st.sampled_from(["op", "op", "high", "low"])
+rich_plans = st.builds(
+    Plan,
+    models=st.dictionaries(st.sampled_from(sorted(MODELS)), st.integers(1, 2), min_size=2),
+    scheduler=st.sampled_from(["serial", "serial", "serial", "fifo"]),
+    families=st.sampled_from([(), (), ("a", "b", "c"), ("ab", "c"), ("ac", "b"), ("a", "bc"), ("abc",)]),
+    preload=st.sampled_from([False, False, False, True]),
+    protected=st.sampled_from(["", "", "", "a", "b", "c", "bc"]).map(frozenset),
+    width=st.integers(1, 3),
+    budget=st.sampled_from([0, 0, 0, 5, 600]),
+    max_wait=st.sampled_from([0, 0, 0, 2]),
+    max_queue=st.sampled_from([0, 0, 2]),
+    callers=st.booleans(),
+    more=st.sampled_from(["", "", "keepAlive: {stream: 1s, json: 2s}"]),
+)
+wishes = st.builds(
+    Wish,
+    model=st.sampled_from(sorted(MODELS)),
+    priority=st.sampled_from(["", "", "batch", "interactive"]),
+    stream=st.booleans(),
+    key=some_key,
+    patience=st.sampled_from(["", "", "", "0", "1", "5s"]),
+    evicts=st.sampled_from([False, False, False, True]),
+)
+
+
+class Ordered(Place):
+    """Everything is used that is off until somebody asks for it, and people order the queue about."""
+
+    @initialize(plan=rich_plans, crowd=st.lists(wishes, max_size=5), rounds=st.integers(0, 3))
+    def begin(self, plan: Plan, crowd: list[Wish], rounds: int) -> None:
+        """Some are there already."""
+        self.house = House(plan)
+        self.desk = Desk(self.house)
+        self.come(crowd)
         for _ in range(rounds):
             self.house.serves_a_round()
-        self.house.passes(then)
 
-    # --- what holds ---
+    @rule(crowd=st.lists(wishes, min_size=1, max_size=4))
+    def come(self, crowd: list[Wish]) -> None:
+        """Clients come who say everything that can be said."""
+        for wish in crowd:
+            self.desk.receives(wish)
 
-    @invariant()
-    def what_has_to_hold_holds(self) -> None:
-        """After each step."""
-        if hasattr(self, "house"):
-            wrong = [f"{truth.__name__}: {found}" for truth in TRUTHS if (found := truth(self.house))]
-            self.failed = self.failed or bool(wrong)
-            assert not wrong, wrong
+    @rule(crowd=st.lists(wishes, min_size=2, max_size=6))
+    def nobody_comes(self, crowd: list[Wish]) -> None:
+        """For as long as nobody else comes or leaves, those who wait go as they were told."""
+        self.come([replace(wish, patience="", evicts=False) for wish in crowd])
+        foretold = self.desk.foretold()
+        for _ in range(3 * len(foretold)):
+            self.house.serves_a_round()
+        assert not (wrong := self.desk.goes_otherwise(foretold)), wrong
+
+    @rule()
+    def come_up(self) -> None:
+        """What has to go goes, what is to come up does so, and is asked."""
+        self.house.stopped_ones_end()
+        self.house.health(200)
+        while self.house.wanted_lines():
+            self.house.connects()
+
+    @rule(verb=st.sampled_from(["pause", "resume", "resume"]), bands=some_bands, key=some_key)
+    def hold(self, verb: str, bands: set[Band], key: str) -> None:
+        """Somebody holds bands up, or lets them go on."""
+        self.desk.holds(verb, bands, key)
+
+    @rule(place=some_place, priority=st.sampled_from(["batch", "normal", "interactive", 7]), key=some_key)
+    def move(self, place: int, priority: int | str, key: str) -> None:
+        """Somebody moves one who waits."""
+        self.desk.moves(place, priority, key)
+
+    @rule(place=some_place, key=some_key)
+    def send_away(self, place: int, key: str) -> None:
+        """Somebody sends one who waits away."""
+        self.desk.sends_away(place, key)
+
+    @rule(names=st.sampled_from([[name] for name in MODELS] + [list(MODELS)]))
+    def unload(self, names: list[str]) -> None:
+        """An operator stops one model, or everything."""
+        path = "GET /unload" if len(names) > 1 else f"POST /api/models/unload/{names[0]}"
+        self.desk.unloads(path, names)
+
+    @rule(plan=rich_plans)
+    def reload(self, plan: Plan) -> None:
+        """The operator has changed something."""
+        self.house.reload(plan)
+
+    @override
+    def wrong(self) -> list[str]:
+        """Orders are obeyed, and the queue is what its page says."""
+        return super().wrong() + self.desk.looks_around()
 
     @override
     def teardown(self) -> None:
-        """In the end all is well, unless it was not before."""
-        if not hasattr(self, "house"):
-            return
-        with self.house:
-            if not self.failed:
-                self.all_ends_well()
-
-    def all_ends_well(self) -> None:
-        """All are answered, and nothing of what is no longer configured runs."""
-        house = self.house
-        house.rig.children.refusal = ""
-        house.deaf.clear()
-        for guest in house.guests:
-            house.sends_the_rest(guest)
-        self.come_to_an_end()
-        for guest in house.guests:
-            if not guest.left:
-                self.check_answered(list(faults_of(guest)))
-        assert len(house.rig.rows) == house.chats_due()
-        assert len(house.rig.service._around.inflight) == 0
-        house.rig.finish_stopping()
-        assert house.rig.children.alive == []
-        assert house.rig.reactor.getDelayedCalls() == []
-
-    def come_to_an_end(self) -> None:
-        """All servers answer; then only what is configured runs, as it is configured."""
-        house, engine = self.house, self.house.rig.service.engine
-        for _ in range(3 * (len(house.guests) + house.preloads) + 8):
-            house.serves_a_round()
-            self.what_has_to_hold_holds()
-            if house.is_idle():
-                break
-        house.passes(0.3)
-        house.serves_a_round()
-        assert engine.view().jobs == ()
-        assert engine.fleet.keys() == house.plan.models.keys()
-        assert set(house.rig.running) <= {f"{name} v{at}" for name, at in house.plan.models.items()}
-
-    def check_answered(self, faults: list[str]) -> None:
-        """One whole answer, or one that does not look whole."""
-        assert faults == []
+        """Everybody may go on in the end."""
+        if hasattr(self, "desk") and not self.failed:
+            self.desk.holds("resume", set(), "op")
+        super().teardown()
 
 
-class StoppedWalk(Walk):
-    """The same, but the service is told to stop in the middle of it."""
+class StoppedWalk(Stopped, Walk):
+    """The same, but stopped in the middle."""
 
-    @override
-    def come_to_an_end(self) -> None:
-        """Nobody answers any more; children end when they are told to, some only when they are killed."""
-        rig = self.house.rig
-        rig.stop()
-        self.house.stopped_ones_end()
-        rig.reactor.pump([1.0] * 35)
-        self.house.stopped_ones_end()
-        rig.finish_stopping()
-        rig.reactor.advance(1.0)
 
-    @override
-    def check_answered(self, faults: list[str]) -> None:
-        """Whoever was still with a server when the time was over is cut off, without a word if need be."""
-        assert faults in ([], ["was never answered"])
+class StoppedOrdered(Stopped, Ordered):
+    """And so is this one."""
 
 
 PARTS = range(10 if os.environ.get("LLAMASWAP_SOAK") == "1" else 1)
@@ -287,3 +245,13 @@ def test_what_has_to_hold_holds_after_each_step_and_all_ends_well(part: int) -> 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_service_that_is_stopped_in_the_middle_leaves_nothing_behind(part: int) -> None:
     run_state_machine_as_test(StoppedWalk, settings=so_many(30))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_has_to_hold_holds_while_people_order_the_queue_about(part: int) -> None:
+    run_state_machine_as_test(Ordered, settings=so_many(100))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_service_that_is_ordered_about_can_be_stopped(part: int) -> None:
+    run_state_machine_as_test(StoppedOrdered, settings=so_many(25))

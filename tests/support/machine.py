@@ -17,7 +17,7 @@ from llamaswap.processes.lifecycle import State
 from support.daemon import ServiceRig
 from support.daemon_reloads import half_sent, the_rest
 from support.dispatch_rig import nothing_goes_wrong
-from support.machine_parts import PORTS, Guest, Line, Plan, Saying, model_of
+from support.machine_parts import PORTS, Guest, Line, Plan, Saying, key_of, model_of
 from support.processes_fakes import FakeChild
 from support.web_daemon import NOON
 from support.web_talk import Talk
@@ -35,7 +35,8 @@ class House:
         self.refusals = 0  # connections that a model's server did not take
         self.only_serial = plan.scheduler == "serial"  # so far
         self.preloads = len(plan.preloaded)  # tickets that nobody but the configuration has asked for
-        self.inherited: set[int] = set()  # jobs of when the configuration last changed
+        self.inherited: dict[int, str] = {}  # jobs of when the configuration last changed: their models
+        self.moved = 0  # how often a ticket was given another priority
         self.wrong: list[str] = []  # what was seen in the middle of a step
         self._forgotten: Counter[str] = Counter()  # what was counted before `forgets`
         self._stack = ExitStack()
@@ -57,15 +58,20 @@ class House:
 
     # --- what clients do -----------------------------------------------------------------------------------
 
-    def chats(self, model: str, priority: str = "", *, stream: bool = False) -> Guest:
-        """A client wants a model to work."""
+    def chats(
+        self, model: str, priority: str = "", *, stream: bool = False, key: str = "op", more: str = ""
+    ) -> Guest:
+        """A client wants a model to work; `more` is header fields."""
         header = f"X-LlamaSwap-Priority: {priority}\r\n" if priority else ""
         body = {"model": model, "stream": stream}
-        return self._received(self.rig.post("/v1/chat/completions", body, more=header), chat=True)
+        asked = self.rig.post("/v1/chat/completions", body, more=f"{key_of(key)}{header}{more}")
+        guest = self._received(asked, chat=True)
+        guest.caller = key if self.plan.callers and key != "op" else ""
+        return guest
 
     def begins_to_send(self, model: str) -> Guest:
         """The same, but the last byte takes its time."""
-        guest = self._received(half_sent(self.rig, "/v1/chat/completions", model), chat=True)
+        guest = self._received(half_sent(self.rig, "/v1/chat/completions", model, key_of()), chat=True)
         guest.whole = False
         return guest
 
@@ -75,9 +81,11 @@ class House:
             guest.whole = True
             the_rest(guest.talk)
 
-    def looks(self, head: str) -> Guest:
-        """A client only looks at a page."""
-        return self._received(self.rig.ask(head), chat=False)
+    def looks(self, head: str, more: str = key_of(), body: bytes = b"") -> Guest:
+        """A client only looks at a page, or an operator gives an order."""
+        length = f"Content-Length: {len(body)}\r\n" if body else ""
+        request = f"{head} HTTP/1.1\r\nHost: h\r\n{more}{length}\r\n".encode() + body
+        return self._received(self.rig.send(request), chat=False)
 
     def leaves(self, guest: Guest, *, rudely: bool = False) -> None:
         """A client hangs up, answered or not."""
@@ -168,9 +176,9 @@ class House:
         if not engine.dispatcher.wanted(model) and engine.view().jobs:
             self.wrong.append(f"{model} starts though nobody wants it and others work")
         others = {model_of(other) for other in self.rig.children.alive}
-        if model in (granted := self._granted()):
-            others -= granted
-        if others and not self.plan.together:
+        if any(job.model == model and job.number in self.inherited for job in engine.view().jobs):
+            others -= set(self.inherited.values())  # what had been granted is not taken back
+        if others and not self.plan.allows(others | {model}):
             self.wrong.append(f"{model} starts beside {sorted(others)}")
         return self._spawn(*how)
 
@@ -183,12 +191,8 @@ class House:
         self.reloads += 1
         self.only_serial = self.only_serial and plan.scheduler == "serial"
         engine = self.rig.service.engine
-        self.inherited = {job.number for job in engine.view().jobs}
+        self.inherited = {job.number: job.model for job in engine.view().jobs}
         self.rig.reload(plan.text())
-
-    def _granted(self) -> set[str]:
-        """The models of jobs that were there when the configuration last changed, and still are."""
-        return {job.model for job in self.rig.service.engine.view().jobs if job.number in self.inherited}
 
     def wall_jumps(self, seconds: float) -> None:
         """Somebody has set the clock on the wall."""

@@ -29,13 +29,14 @@ def each_request_is_in_flight_or_has_its_row(house: House) -> str:
     return "" if rows + flights == due else f"{due} requests, {rows} rows, {flights} in flight"
 
 
-def one_job_at_a_time(house: House) -> str:
-    """Under serial, but for those that another scheduler had let run side by side."""
+def one_model_at_a_time(house: House) -> str:
+    """Under serial, and no more jobs of it than its width; but for what another configuration had let run."""
     if house.plan.scheduler != "serial":
         return ""
-    jobs = {job.number for job in house.rig.service.engine.view().jobs}
-    if len(jobs) > 1 and not jobs <= house.inherited:
-        return f"jobs at once: {sorted(jobs)}"
+    jobs = {job.number: job.model for job in house.rig.service.engine.view().jobs}
+    too_many = len(jobs) > house.plan.width or len(set(jobs.values())) > 1
+    if too_many and not jobs.keys() <= house.inherited.keys():
+        return f"jobs at once: {jobs}"
     busy = [line.model for line in house.asked() if line.server.line.startswith("POST")]
     return f"at work at once: {busy}" if len(busy) > max(1, len(jobs)) else ""
 
@@ -44,7 +45,7 @@ def nobody_waits_for_nothing(house: House) -> str:
     """Whoever waits does so for a job, and a job for something that exists."""
     engine = house.rig.service.engine
     view = engine.view()
-    waiting = sum(band.depth for band in view.bands.values())
+    waiting = sum(view.bands[band].depth for band in view.bands.keys() - view.paused)
     moving = _moving(house)
     if waiting and not view.jobs and (house.plan.scheduler == "serial" or not moving):
         return f"{waiting} wait, and nothing is done: {engine.states()}"
@@ -126,13 +127,25 @@ def rows_are_sane(house: House) -> str:
     return f"odd rows: {odd}" if odd else ""
 
 
+def callers_get_what_they_may_ask_for(house: House) -> str:
+    """Rows know whose they are; who may only be batch is no more, unless somebody else has moved him."""
+    rows = house.rig.rows
+    owners, due = Counter(row.metadata.get("caller", "") for row in rows), Counter[str]()
+    due.update(guest.caller for guest in house.guests)
+    wrong = [f"{count} rows of {name}, who came {due[name]} times" for name, count in (owners - due).items()]
+    high = [row for row in rows if row.metadata.get("caller") == "low" and not house.moved]
+    wrong += [f"too high: {row}" for row in high if row.metadata.get("serial_band", "batch") != "batch"]
+    return "; ".join(wrong)
+
+
 TRUTHS: tuple[Truth, ...] = (
     nothing_was_seen,
     each_request_is_in_flight_or_has_its_row,
-    one_job_at_a_time,
+    one_model_at_a_time,
     nobody_waits_for_nothing,
     states_are_those_of_the_processes,
     counters_are_what_happened,
     no_child_without_a_load,
     rows_are_sane,
+    callers_get_what_they_may_ask_for,
 )
