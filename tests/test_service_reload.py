@@ -409,6 +409,23 @@ def test_a_place_beside_a_job_is_taken_once_what_was_in_the_way_has_gone(rigs: R
     assert asked.status == 200
 
 
+def test_a_protected_model_is_loaded_to_the_end_beside_others_when_its_client_leaves(rigs: Rigs) -> None:
+    rig = rigs(fleet(a="serve a", b="serve b", use="{use: fifo}", more=SIDE_BY_SIDE))
+    served = rig.warm("a")
+    beside = rig.chat("a")
+    loading = rig.chat("b")
+    rig.reload(fleet(a="serve a", b="serve b, protected: true", more=SIDE_BY_SIDE))
+
+    loading.leaves()
+    rig.goes()
+    rig.ready()
+    served.answers()
+
+    assert beside.status == 200
+    assert rig.running == ["a", "b"]
+    assert rig.service.engine.states() == {"a": "ready", "b": "ready"}
+
+
 # The queue.
 
 

@@ -106,7 +106,8 @@ class SerialScheduler(SerialOutlook):
             return self._pick(facts)  # it may have been the one whom nobody could overtake
         if ticket.number not in self._loading or len(self._jobs_loading({ticket.model})) > 1:
             return self.released(ticket, facts)
-        if len(self._jobs) > 1:  # others still run beside it: the box is not free to keep a model warm
+        stays = ticket.model in self._protected & facts.running
+        if len(self._jobs) > 1 and not stays:  # others run beside it: no box is free to keep a model warm
             return (Stop(frozenset({ticket.model})), *self._free(ticket, facts))
         self._unclaimed |= {ticket.model}
         return self._free(ticket, facts)
