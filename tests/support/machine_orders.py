@@ -15,6 +15,7 @@ from llamaswap.queueing import QueuePage
 from llamaswap.scheduling.vocabulary import Band, QueueView, Ticket, band_of
 from support.machine import House
 from support.machine_parts import LATE, key_of
+from support.processes_fakes import FakeChild
 
 NAMES = {"interactive": 100, "normal": 0, "batch": -100}
 
@@ -55,6 +56,8 @@ class Desk:
         self._went: list[int] = []  # tickets, as they were dispatched
         self._box: Any = house.rig.service.engine.dispatcher._box
         house._patch.setattr(self._box, "_dispatched", partial(self._goes, self._box._dispatched))
+        ends = partial(self._ends, FakeChild.terminate)
+        house._patch.setattr(FakeChild, "terminate", lambda child: ends(child))
         fleet: Any = house.rig.service.engine.fleet
         house._patch.setattr(fleet, "_tell", partial(self._changed, fleet._tell))
 
@@ -118,8 +121,11 @@ class Desk:
 
     def _is_held_off(self, model: str) -> bool:
         plan, there = self.house.plan, {job.model for job in self._view().jobs}
-        there |= {child.order.argv[1] for child in self.house.rig.children.alive}
+        there |= self._alive()
         return any(not plan.allows({model, other}) for other in there & plan.protected)
+
+    def _alive(self) -> set[str]:
+        return {child.order.argv[1] for child in self.house.rig.children.alive}
 
     # --- what is seen --------------------------------------------------------------------------------------
 
@@ -215,6 +221,15 @@ class Desk:
             self.wrong += self._without_a_reason(model, old, now - since)
         tell(model, old, new)
 
+    def _ends(self, terminate: Any, child: FakeChild) -> None:
+        """A child is told to end; while it starts, its server does not say so."""
+        model, now = child.order.argv[1], self.house.rig.reactor.seconds()
+        server = self.house.rig.service.engine.fleet.get(model)
+        starting = server is not None and server.state is State.STARTING
+        if starting and model in self.house.plan.protected and model not in self._ending:
+            self.wrong += self._without_a_reason(model, State.STARTING, now - self._since.get(model, now))
+        terminate(child)
+
     def _without_a_reason(self, model: str, old: State, lasted: float) -> list[str]:
         house, plan = self.house, self.house.plan
         server = house.rig.service.engine.fleet.get(model)
@@ -225,7 +240,13 @@ class Desk:
         late = old is State.STARTING and lasted >= LATE
         idle = old is State.READY and 0 < server.model.ttl <= lasted
         sent = any(job.overrides and not plan.allows({job.model, model}) for job in self._view().jobs)
-        return [] if outdated or late or idle or sent else [f"{model} is protected, and ends: it was {old}"]
+        rival = any(not plan.allows({one, model}) for one in self._alive() & plan.protected)
+        yields = old is State.STARTING and rival  # of two that are protected
+        return (
+            []
+            if outdated or late or idle or sent or yields
+            else [f"{model} is protected, and ends: it was {old}"]
+        )
 
     def _view(self) -> QueueView:
         return self.house.rig.service.engine.view()
