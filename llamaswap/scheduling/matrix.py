@@ -40,10 +40,7 @@ class MatrixPlanner:
         self._answer = lru_cache(MOST_ANSWERS)(self._decide)
 
     def make_room(self, target: str, running: frozenset[str]) -> frozenset[str]:
-        """Return the models of `running` that must stop before `target` may run.
-
-        Also if it runs already: what was loaded under another configuration may break the rules of this one.
-        """
+        """Return the models of `running` that must stop before `target` may run."""
         return self._answer(target, running)
 
     def sets_with(self, model: str) -> tuple[str, ...]:
@@ -52,9 +49,10 @@ class MatrixPlanner:
         return tuple(name for name, shape in self._shapes.items() if shape.models & bit)
 
     def _decide(self, target: str, running: frozenset[str]) -> frozenset[str]:
-        others = running - {target}
-        kept = self._kept(target, others)
-        return frozenset(model for model in others if not self._bits.get(model, 0) & kept)
+        if target in running:
+            return frozenset()
+        kept = self._kept(target, running)
+        return frozenset(model for model in running if not self._bits.get(model, 0) & kept)
 
     def _kept(self, target: str, running: frozenset[str]) -> Bits:
         """The cheapest family with the target in it; no family at all if it is in no set."""

@@ -25,6 +25,15 @@ def make_planner(config: Config) -> MakeRoom:
     return lru_cache(REMEMBERED)(GroupPlanner(config.groups).make_room)
 
 
+def _of_others(plan: MakeRoom) -> MakeRoom:
+    """Return a planner that counts nobody as running because of itself.
+
+    A matrix lets a model that runs evict nobody, since whatever runs beside it was loaded by its rules;
+    after a reload that need not be so.
+    """
+    return lru_cache(REMEMBERED)(lambda target, running: plan(target, running - {target}))
+
+
 def make_scheduler(config: Config, estimates: Estimates | None = None) -> Scheduler:
     """Return a fresh scheduler with an empty queue.
 
@@ -32,7 +41,7 @@ def make_scheduler(config: Config, estimates: Estimates | None = None) -> Schedu
         config: what it obeys.
         estimates: how long things take; whoever measures adds to them, and they outlive a reload.
     """
-    make_room = make_planner(config)
+    make_room = _of_others(make_planner(config))
     match config.scheduler.use:
         case SchedulerName.SERIAL:
             offset = max((caller.offset for caller in config.priorities.callers), default=0)

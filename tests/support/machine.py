@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 import pytest
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionRefusedError as Refused
 
 from llamaswap.processes.lifecycle import State
@@ -36,6 +37,7 @@ class House:
         self.only_serial = plan.scheduler == "serial"  # so far
         self.preloads = len(plan.preloaded)  # tickets that nobody but the configuration has asked for
         self.inherited: dict[int, str] = {}  # jobs of when the configuration last changed: their models
+        self.resumed: dict[str, Deferred[None]] = {}  # loads that went on then
         self.moved = 0  # how often a ticket was given another priority
         self.wrong: list[str] = []  # what was seen in the middle of a step
         self._forgotten: Counter[str] = Counter()  # what was counted before `forgets`
@@ -176,8 +178,8 @@ class House:
         if not engine.dispatcher.wanted(model) and engine.view().jobs:
             self.wrong.append(f"{model} starts though nobody wants it and others work")
         others = {model_of(other) for other in self.rig.children.alive}
-        if any(job.model == model and job.number in self.inherited for job in engine.view().jobs):
-            others -= set(self.inherited.values())  # what had been granted is not taken back
+        if self._was_granted(model):
+            others -= set(self.inherited.values())
         if others and not self.plan.allows(others | {model}):
             self.wrong.append(f"{model} starts beside {sorted(others)}")
         return self._spawn(*how)
@@ -193,6 +195,15 @@ class House:
         engine = self.rig.service.engine
         self.inherited = {job.number: job.model for job in engine.view().jobs}
         self.rig.reload(plan.text())
+        self.resumed = dict(engine.dispatcher._box.loads.under_way)
+
+    def _was_granted(self, model: str) -> bool:
+        """Whether a job of when the configuration last changed, or its load, goes on: that is not taken back."""
+        engine = self.rig.service.engine
+        load = self.resumed.get(model)
+        if load is not None and load is engine.dispatcher._box.loads.under_way.get(model):
+            return model in self.inherited.values()  # also where all who waited for it have left since
+        return any(job.model == model and job.number in self.inherited for job in engine.view().jobs)
 
     def wall_jumps(self, seconds: float) -> None:
         """Somebody has set the clock on the wall."""

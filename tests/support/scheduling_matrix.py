@@ -26,7 +26,8 @@ def evicted(target: str, running: str, sets: Mapping[str, str], **costs: int) ->
 
 def evicted_by_the_book(target: str, running: Family, matrix: MatrixConfig) -> Family:
     """The same question, answered by writing everything out."""
-    running -= {target}
+    if target in running:
+        return frozenset()
     parsed = {name: parse_set(text) for name, text in matrix.sets}
     families: dict[str, list[Family]] = {}
     for name in in_order(parsed):
