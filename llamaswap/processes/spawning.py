@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -186,9 +187,13 @@ def find_program(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
         if found is None:
             raise _cannot_start(argv, f"no program {name!r} in PATH")
         return str(Path(found).absolute())
-    if not Path(name).exists():
-        raise _cannot_start(argv, "no such file")
-    if Path(name).is_dir() or not os.access(name, os.X_OK):
+    try:
+        is_file = stat.S_ISREG(os.stat(name).st_mode)  # noqa: PTH116 - as os.access below
+    except FileNotFoundError as error:
+        raise _cannot_start(argv, "no such file") from error
+    except (OSError, ValueError) as error:  # a folder that nobody may look into, a name that is too long
+        raise _cannot_start(argv, f"cannot look at {name!r}: {_reason(error)}") from error
+    if not (is_file and os.access(name, os.X_OK)):
         raise _cannot_start(argv, "not an executable file")
     return name
 
@@ -214,6 +219,10 @@ def _expect_free(order: Order) -> None:
     if taken:
         why = _cannot_start(order.argv, f"port {order.port} is in use by another process")
         raise PortTaken(str(why))
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _cannot_start(argv: tuple[str, ...], why: str) -> CannotStart:

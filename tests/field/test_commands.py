@@ -145,3 +145,19 @@ def test_case_082_numbers_stay_numbers_on_their_way_to_clients_and_servers(macro
     wanted = f'{{"model":"m","keep":1e400,"f":0.05,"n":7,"name":{name},"yes":true}}'
     (note,) = macros.records("request", tag="set")
     assert note["size_bytes"] == len(wanted)
+
+
+def test_a_command_that_cannot_be_looked_at_is_refused_and_the_box_goes_on(tmp_path: Path) -> None:
+    """Such as one in a folder that is closed to the daemon's user; here its name is too long."""
+    far = f"/{'x' * 300}"
+    models = {"A": stub(), "B": stub(cmd=f"{far} ${{PORT}}", vram=False), "C": stub(cmdStop=far)}
+    with Field(tmp_path, models) as field:
+        refused = field.chat("B", 10.0)
+
+        assert refused.status == 500
+        assert "failed to start command" in refused.json["error"]["message"]
+        assert "File name too long" in refused.json["error"]["message"]
+        assert field.running() == {}
+        for model in ("C", "A"):  # C is stopped for A, without its command
+            assert field.chat(model, 20.0).wrong() == ""
+        assert len(field.log("process.stop_command_failed model=C")) == 1

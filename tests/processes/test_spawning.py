@@ -108,6 +108,38 @@ def test_what_is_no_program_is_named(programs: Path, name: str, why: str) -> Non
     assert str(caught.value) == why.format(programs)
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("{}/" + "x" * 300, "File name too long"),
+        ("{}/loop", "Too many levels of symbolic links"),
+        ("{}/notes/serve", "Not a directory"),
+    ],
+)
+def test_what_cannot_even_be_looked_at_is_no_program_either(programs: Path, name: str, why: str) -> None:
+    (programs / "loop").symlink_to(programs / "loop")
+
+    with pytest.raises(CannotStart, match=f"^failed to start command '.*': cannot look at '.*': {why}$"):
+        find_program((name.format(programs),), {})
+
+
+def test_a_folder_that_is_closed_to_us_hides_a_program(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the tests may be root, to whom no folder is closed."""
+    look = os.stat
+
+    def denied(path: str, **how: bool) -> os.stat_result:
+        if "/root/bin" not in str(path):
+            return look(path, **how)
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", denied)
+
+    with pytest.raises(CannotStart, match="Permission denied"):
+        find_program(("/root/bin/serve",), {})
+
+
 def test_a_later_entry_of_the_environment_wins() -> None:
     added = ("A=1", "B=", "A=2=2", "nonsense", "=x")
 
