@@ -30,6 +30,10 @@ REAPING = 2.0
 SHORTEST_LOOK = 0.005  # seconds between two looks at what is left
 LONGEST_LOOK = 0.2
 
+FIRST_ROUND = 0.5
+"""Seconds from the start to the first look for descendants that have left the child's session; each further
+look comes after twice as many.  Those of a leader that is gone nobody can tell from strangers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -38,6 +42,7 @@ class Order:
     argv: tuple[str, ...]
     env: tuple[str, ...] = ()  # NAME=value, later wins
     port: int | None = None  # that it will listen on; None = not ours to know
+    detaches: bool = False  # what it starts in a session of its own goes on without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +113,23 @@ class ChildProcess(ProcessProtocol):
 
     pid = 0  # until it has been started
 
-    def __init__(self, groups: Groups, clock: IReactorTime, ended: Callable[[Ending], None]) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        clock: IReactorTime,
+        ended: Callable[[Ending], None],
+        strayed: Callable[[int], None] | None = None,
+    ) -> None:
+        """Follow the child that it is given to.
+
+        Args:
+            strayed: told of each descendant that has left the child's session, and that ends with it; None =
+                these are let go.
+        """
         self._groups = groups
         self._clock = clock
+        self._strayed = strayed
+        self._round: IDelayedCall | None = None
         self._ended: Callable[[Ending], None] | None = ended
         self._ending: Ending | None = None
         self._exited_at = 0.0
@@ -124,6 +143,8 @@ class ChildProcess(ProcessProtocol):
     def connectionMade(self) -> None:
         assert self.transport is not None
         self.pid = self.transport.pid
+        if self._strayed is not None:
+            self._plan_round(FIRST_ROUND)
 
     def terminate(self) -> None:
         """See `Child`."""
@@ -145,8 +166,13 @@ class ChildProcess(ProcessProtocol):
     def processExited(self, reason: Failure) -> None:
         self._ending = describe(reason)
         self._exited_at = self._clock.seconds()
+        if self._round is not None:
+            self._round.cancel()
+            self._round = None
         if self._asks_rest:
             self.terminate()
+        else:
+            self._groups.signal_strays(self.pid, signal.SIGTERM)  # nobody has told them
         # This may still be within spawnProcess; the output has news of its own.
         self._look_in(0.0)
 
@@ -159,10 +185,26 @@ class ChildProcess(ProcessProtocol):
     def _signal(self, signum: int) -> None:
         # The number of a reaped leader may be somebody else's by now.
         if self._ending is None:
+            self._find_strays()  # while they can be told from strangers
             self._groups.signal(self.pid, signum)
+            if signum == signal.SIGKILL:
+                self._groups.signal_strays(self.pid, signum)
         elif self._ended is not None and self._groups.orphans(self.pid):
             self._groups.signal(self.pid, signum)
+            self._groups.signal_strays(self.pid, signum)
             self._look_in(0.0)
+
+    def _plan_round(self, seconds: float) -> None:
+        self._round = self._clock.callLater(seconds, self._make_round, seconds)
+
+    def _make_round(self, seconds: float) -> None:
+        self._plan_round(2 * seconds)
+        self._find_strays()
+
+    def _find_strays(self) -> None:
+        if self._strayed is not None:
+            for pid in self._groups.find_strays(self.pid):
+                self._strayed(pid)
 
     def _look(self) -> None:
         """See what is left of the group, and how long that may go on."""

@@ -31,6 +31,24 @@ class Groups(Protocol):
         """Kill whoever outlived the leader `pid`, which has been reaped."""
         ...
 
+    def find_strays(self, pid: int) -> frozenset[int]:
+        """Find descendants of the leader `pid`, which lives, that have left its group and session.
+
+        From now on they count among whoever outlives it.
+
+        Returns:
+            Those that were not known before.
+        """
+        ...
+
+    def signal_strays(self, pid: int, signum: int) -> None:
+        """Signal those that were found."""
+        ...
+
+    def forget(self, pid: int) -> frozenset[int]:
+        """Nothing of what `pid` led is left, or is to be waited for; returns its strays."""
+        ...
+
 
 class Stat(NamedTuple):
     """What `/proc/<pid>/stat` tells about one process."""
@@ -40,10 +58,14 @@ class Stat(NamedTuple):
     parent: int
     group: int
     session: int
+    born: int  # clock ticks since boot
 
 
 class SystemGroups:
     """The process groups of this machine."""
+
+    def __init__(self) -> None:
+        self._strays: dict[int, dict[int, int]] = {}  # leader to strays, each with when it was born
 
     def signal(self, pid: int, signum: int) -> None:
         try:
@@ -59,7 +81,7 @@ class SystemGroups:
         # its children, and nobody else will ever reap them.
         _reap_group(pid)
         try:
-            return any(True for _ in _orphans(pid))
+            return any(True for _ in _orphans(pid)) or any(True for _ in self._living_strays(pid))
         except OSError:  # no descriptor is left to look with: we shall be asked again
             return True
 
@@ -68,6 +90,34 @@ class SystemGroups:
             for orphan in _orphans(pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(orphan, signal.SIGKILL)
+        self.signal_strays(pid, signal.SIGKILL)
+
+    def find_strays(self, pid: int) -> frozenset[int]:
+        known = self._strays.get(pid, {})
+        try:
+            found = {
+                stat.pid: stat.born for stat in _descendants(pid) if pid not in (stat.group, stat.session)
+            }
+        except OSError:  # no descriptor is left to look with, or no /proc
+            found = {}
+        new = frozenset(stray for stray, born in found.items() if known.get(stray) != born)
+        if new:
+            self._strays[pid] = {**known, **found}
+        return new
+
+    def signal_strays(self, pid: int, signum: int) -> None:
+        for stray in self._living_strays(pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(stray, signum)
+
+    def forget(self, pid: int) -> frozenset[int]:
+        return frozenset(self._strays.pop(pid, ()))
+
+    def _living_strays(self, pid: int) -> Iterator[int]:
+        for stray, born in self._strays.get(pid, {}).items():
+            stat = read_stat(stray)
+            if stat is not None and stat.born == born and stat.state not in _GONE:
+                yield stray
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -78,8 +128,8 @@ def read_stat(pid: int) -> Stat | None:
     except OSError:
         return None
     # The name before these fields may itself hold spaces and parentheses.
-    state, parent, group, session, *_ = text.rpartition(b")")[2].split()
-    return Stat(pid, state.decode(), int(parent), int(group), int(session))
+    state, parent, group, session, *rest = text.rpartition(b")")[2].split()
+    return Stat(pid, state.decode(), int(parent), int(group), int(session), int(rest[15]))
 
 
 def _orphans(pid: int) -> Iterator[int]:
@@ -95,10 +145,28 @@ def _orphans(pid: int) -> Iterator[int]:
         return
     if os.path.isdir(f"{PROC}/{pid}"):  # noqa: PTH112 - as above
         return
+    for stat in _everybody():
+        if pid in (stat.group, stat.session) and stat.state not in _GONE:
+            yield stat.pid
+
+
+def _descendants(pid: int) -> Iterator[Stat]:
+    """The children of a process, theirs, and so on."""
+    children: dict[int, list[Stat]] = {}
+    for stat in _everybody():
+        children.setdefault(stat.parent, []).append(stat)
+    parents = [pid]
+    while parents:
+        for stat in children.pop(parents.pop(), ()):
+            parents.append(stat.pid)
+            yield stat
+
+
+def _everybody() -> Iterator[Stat]:
     for name in os.listdir(PROC):  # noqa: PTH208 - as above
         stat = read_stat(int(name)) if name.isdigit() else None
-        if stat is not None and pid in (stat.group, stat.session) and stat.state not in _GONE:
-            yield stat.pid
+        if stat is not None:
+            yield stat
 
 
 def _answers(pgid: int) -> bool:

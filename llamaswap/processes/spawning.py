@@ -109,10 +109,12 @@ class SystemChildren:
         def finished(ending: Ending) -> None:
             pipe.close()
             self._running.discard(child)
-            self._keeping.forget(child.pid)
+            for pid in (child.pid, *self._groups.forget(child.pid)):
+                self._keeping.forget(pid)
             ended(ending)
 
-        child = ChildProcess(self._groups, self._reactor, finished)
+        strayed = None if order.detaches else self._keeping.watch
+        child = ChildProcess(self._groups, self._reactor, finished, strayed)
         try:
             self._start(child, program, order, writing)
         except (OSError, ValueError, TypeError) as error:

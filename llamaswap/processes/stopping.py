@@ -88,9 +88,8 @@ class Stopping:
         if not words:
             return False
         try:
-            self._command = self._children.spawn(
-                Order(words, self._model.env), self._output, self._command_ended
-            )
+            order = Order(words, self._model.env, detaches=True)  # it may have more to clear away
+            self._command = self._children.spawn(order, self._output, self._command_ended)
         except CannotStart as error:
             self._complain(str(error))
             return False

@@ -18,6 +18,7 @@ from support.field import Field, Model, stub
 from support.field_call import Call
 from support.field_scale import Scale
 from support.real_daemon import LLAMA_SWAP
+from support.real_daemon_processes import words_of
 
 pytestmark = pytest.mark.integration
 
@@ -25,6 +26,7 @@ WRAPPERS = {
     "no exec": "bash -c '{}; true'",
     "two levels": "bash -c 'bash -c \"{}; true\"; true'",
     "in the background": "bash -c '{} & wait'",
+    "in a session of its own": "bash -c 'setsid {} & wait'",
 }
 
 IN_A_HURRY = """
@@ -86,6 +88,24 @@ def test_case_031_a_server_below_a_shell_that_does_not_exec_is_stopped_too(
             assert field.processes("B") == []
         field.stop()
         assert_port_is_free(field)
+
+
+def test_a_server_in_a_session_of_its_own_ends_with_the_shell_that_started_it_and_with_the_daemon(
+    tmp_path: Path,
+) -> None:
+    # By the time it is ready somebody has looked who belongs to whom.
+    server = stub("--load 1.6", wrap=WRAPPERS["in a session of its own"])
+    with Field(tmp_path, {"A": server}) as field:
+        assert field.chat("A").wrong() == ""
+        (shell,) = (pid for pid in field.processes("A") if words_of(pid)[0].endswith("bash"))
+        os.kill(shell, signal.SIGKILL)
+        field.until(lambda: not field.processes(), "the end of its server", 5.0)
+
+        assert field.chat("A").wrong() == ""
+        field.daemon.process.kill()
+
+        field.until(lambda: not field.processes(), "the end of every server", 5.0)
+        field.daemon.process.wait(5)
 
 
 # --- the end of the daemon ---------------------------------------------------------------------------------

@@ -8,7 +8,15 @@ import pytest
 from twisted.internet.error import ProcessDone, ProcessTerminated
 from twisted.python.failure import Failure
 
-from llamaswap.processes.child import BACKSTOP, LONGEST_LOOK, REAPING, ChildProcess, Ending, describe
+from llamaswap.processes.child import (
+    BACKSTOP,
+    FIRST_ROUND,
+    LONGEST_LOOK,
+    REAPING,
+    ChildProcess,
+    Ending,
+    describe,
+)
 from support.processes_spawns import FakeGroups, Spawned, SpawnReactor
 
 
@@ -19,7 +27,8 @@ class Followed:
         self.reactor = SpawnReactor()
         self.groups = FakeGroups()
         self.endings: list[Ending] = []
-        self.child = ChildProcess(self.groups, self.reactor, self.endings.append)
+        self.strays: list[int] = []
+        self.child = ChildProcess(self.groups, self.reactor, self.endings.append, self.strays.append)
         self.process: Spawned = self.reactor.spawnProcess(self.child, "serve", ["serve"])
 
     def pass_time(self, seconds: float) -> None:
@@ -170,3 +179,50 @@ def test_even_what_cannot_be_killed_does_not_hold_up_the_end_for_ever() -> None:
 )
 def test_an_end_is_described_in_words(reason: Exception, ending: Ending) -> None:
     assert describe(Failure(reason)) == ending
+
+
+def test_who_leaves_the_session_is_found_by_looking_now_and_then_and_told_to_go_in_the_end() -> None:
+    followed = Followed()
+    followed.reactor.advance(FIRST_ROUND)
+    assert followed.strays == []
+    followed.groups.strays = {7}
+
+    followed.reactor.advance(2 * FIRST_ROUND)
+    followed.reactor.advance(4 * FIRST_ROUND)
+    assert followed.strays == [7]
+    assert followed.groups.told == []
+
+    followed.process.ends(1)
+    assert followed.groups.told == [(followed.child.pid, "SIGTERM")]
+    followed.child.output_closed()
+    followed.reactor.advance(0)
+    assert len(followed.endings) == 1
+    assert followed.reactor.getDelayedCalls() == []
+
+
+def test_who_has_left_the_session_is_looked_for_before_the_child_is_told_to_go() -> None:
+    """Afterwards he may be a child of nobody that we know."""
+    followed = Followed()
+    followed.groups.strays = {7}
+
+    followed.child.terminate()
+
+    assert followed.strays == [7]
+    assert followed.groups.told == []  # the child may want to tell him itself
+    followed.child.kill()
+    assert followed.groups.told == [(followed.child.pid, "SIGKILL")]
+
+
+def test_what_a_command_that_clears_away_has_started_is_let_go() -> None:
+    followed = Followed()
+    child = ChildProcess(followed.groups, followed.reactor, followed.endings.append)
+    process = followed.reactor.spawnProcess(child, "clear", ["clear"])
+    followed.groups.strays = {7}
+
+    child.terminate()
+    process.ends()
+    child.output_closed()
+    followed.reactor.advance(0)
+
+    assert followed.groups.found == set()
+    assert len(followed.endings) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from llamaswap.processes.groups import SystemGroups, read_stat
+from llamaswap.processes.groups import Stat, SystemGroups, read_stat
 
 
 @pytest.fixture
@@ -27,6 +27,27 @@ def leader() -> Iterator[subprocess.Popen[str]]:
         yield process
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def strayed() -> Iterator[subprocess.Popen[str]]:
+    """A leader that waits for a line, and a child of it with a session of its own."""
+    script = "setsid sleep 100 >/dev/null 2>&1 & echo $!; read line"
+    process = subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process:
+        yield process
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_until_dead(pid: int) -> None:
+    """A killed process takes a moment to go, and another one to be reaped by whoever is its parent now."""
+    deadline = time.monotonic() + 10.0
+    while (stat := read_stat(pid)) is not None and stat.state not in {"Z", "X"}:
+        assert time.monotonic() < deadline
+        os.sched_yield()
 
 
 def member_of(leader: subprocess.Popen[str]) -> int:
@@ -76,6 +97,52 @@ def test_who_outlives_the_leader_is_seen_and_can_be_killed(leader: subprocess.Po
     wait_until_gone(leader.pid)
     stat = read_stat(member)
     assert stat is None or stat.state in {"Z", "X"}
+
+
+def test_who_has_left_the_session_is_found_below_its_leader_and_counts_among_who_outlives_it(
+    strayed: subprocess.Popen[str],
+) -> None:
+    groups = SystemGroups()
+    stray = member_of(strayed)
+    while (stat := read_stat(stray)) is None or stat.session != stray:
+        os.sched_yield()
+
+    assert groups.find_strays(strayed.pid) == {stray}
+    assert groups.find_strays(strayed.pid) == frozenset()
+    strayed.communicate("\n", timeout=10)
+    assert groups.orphans(strayed.pid)
+    assert not SystemGroups().orphans(strayed.pid), "whoever has not looked can't tell it from strangers"
+
+    groups.kill_orphans(strayed.pid)
+
+    wait_until_dead(stray)
+    assert not groups.orphans(strayed.pid)
+    assert groups.forget(strayed.pid) == {stray}
+    assert groups.forget(strayed.pid) == frozenset()
+
+
+def test_who_has_left_the_session_is_known_by_when_it_was_born_and_not_by_its_number_alone(
+    strayed: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = SystemGroups()
+    stray = member_of(strayed)
+    while not groups.find_strays(strayed.pid):
+        os.sched_yield()
+    look = read_stat
+
+    def reborn(pid: int) -> Stat | None:
+        stat = look(pid)
+        return stat if stat is None or pid != stray else stat._replace(born=stat.born + 1)
+
+    with monkeypatch.context() as others:
+        others.setattr("llamaswap.processes.groups.read_stat", reborn)
+        groups.signal_strays(strayed.pid, signal.SIGKILL)
+    stat = read_stat(stray)
+    assert stat is not None
+    assert stat.state not in {"Z", "X"}
+
+    groups.signal_strays(strayed.pid, signal.SIGKILL)
+    wait_until_dead(stray)
 
 
 def test_a_number_that_somebody_carries_has_no_orphans() -> None:

@@ -13,7 +13,7 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 
 from llamaswap.processes import spawning
-from llamaswap.processes.child import CannotStart, Ending, Order
+from llamaswap.processes.child import FIRST_ROUND, CannotStart, Ending, Order
 from llamaswap.processes.orphanage import Orphanage
 from llamaswap.processes.spawning import (
     ChildReactor,
@@ -183,6 +183,24 @@ def test_the_keeper_knows_a_child_from_its_start_to_its_end(nursery: Nursery) ->
     assert nursery.reactor.readers == set()
 
 
+def test_the_keeper_knows_those_who_have_left_a_childs_session_until_nothing_of_it_is_left(
+    nursery: Nursery,
+) -> None:
+    nursery.spawn("serve")
+    (process,) = nursery.reactor.spawned
+    nursery.groups.strays = {7}
+
+    nursery.reactor.advance(FIRST_ROUND)
+
+    assert nursery.keeping.told == [f"+{process.pid}", "+7"]
+    for number in (1, 2):
+        os.close(process.descriptors.pop(number))
+    next(iter(nursery.reactor.readers)).doRead()
+    process.ends()
+    nursery.reactor.advance(0)
+    assert nursery.keeping.told[2:] == [f"-{process.pid}", "-7"]
+
+
 @pytest.mark.parametrize("error", [OSError("too many"), ValueError("embedded null byte"), TypeError("str")])
 def test_a_start_that_fails_leaves_no_descriptor_open(nursery: Nursery, error: OSError) -> None:
     nursery.reactor.refusal = error
@@ -197,13 +215,13 @@ def test_a_start_that_fails_leaves_no_descriptor_open(nursery: Nursery, error: O
 
 def test_closing_kills_what_runs_and_lets_the_keeper_go(nursery: Nursery) -> None:
     nursery.spawn("serve")
-    assert len(nursery.reactor.getDelayedCalls()) == 1  # the orphanage's next round
+    assert len(nursery.reactor.getDelayedCalls()) == 2  # the orphanage's next round, and the child's
 
     assert nursery.children.close().called
 
     assert nursery.groups.signals == [(nursery.reactor.spawned[0].pid, "SIGKILL")]
     assert nursery.keeping.told[-1] == "closed"
-    assert nursery.reactor.getDelayedCalls() == []
+    assert len(nursery.reactor.getDelayedCalls()) == 1  # the child's, which has yet to end
 
 
 def test_the_launcher_is_util_linux_where_both_its_tools_are(programs: Path) -> None:

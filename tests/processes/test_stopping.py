@@ -81,7 +81,8 @@ def test_the_command_gets_the_pid_and_runs_in_place_of_the_signal() -> None:
     farewell.stopping.begin(10.0)
 
     pid = str(farewell.child.pid)
-    assert farewell.command.order == Order(("docker", "stop", "a b", "--pid", pid, "#", pid), ("A=1",))
+    words = ("docker", "stop", "a b", "--pid", pid, "#", pid)
+    assert farewell.command.order == Order(words, ("A=1",), detaches=True)
     assert farewell.child.signals == []
 
 

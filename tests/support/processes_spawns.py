@@ -87,6 +87,11 @@ class FakeGroups:
     stubborn: bool = False  # not even SIGKILL helps
     signals: list[tuple[int, str]] = field(default_factory=list)
     killed: list[int] = field(default_factory=list)  # leaders whose orphans were killed
+    strays: set[int] = field(default_factory=set)  # descendants that have left
+    found: set[int] = field(default_factory=set)  # those of them that somebody has asked for
+    told: list[tuple[int, str]] = field(
+        default_factory=list
+    )  # signals for the strays of a leader, if it had any
 
     def signal(self, pid: int, signum: int) -> None:
         """Noted."""
@@ -101,3 +106,18 @@ class FakeGroups:
         self.killed.append(pid)
         if not self.stubborn:
             self.left.discard(pid)
+
+    def find_strays(self, pid: int) -> frozenset[int]:
+        """As described, once."""
+        new = frozenset(self.strays - self.found)
+        self.found |= new
+        return new
+
+    def signal_strays(self, pid: int, signum: int) -> None:
+        """Noted."""
+        if self.found:
+            self.told.append((pid, signal.Signals(signum).name))
+
+    def forget(self, pid: int) -> frozenset[int]:
+        """Those that were found."""
+        return frozenset(self.found)
