@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
+from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.interfaces import (
     IAddress,
     IConnector,
@@ -18,6 +20,7 @@ from twisted.internet.interfaces import (
     IReactorSSL,
     IReactorTCP,
     IReactorTime,
+    IStreamClientEndpoint,
     ITCPTransport,
 )
 from twisted.internet.protocol import ClientFactory, Protocol, connectionDone
@@ -79,6 +82,7 @@ class _Probe(ClientFactory):
         self._question = question
         self._waiting: Deferred[Answer] | None = None
         self._connector: IConnector | None = None
+        self._looking: Deferred[Any] | None = None
         self._asking: _Asking | None = None
         self._timer: IDelayedCall | None = None
 
@@ -87,11 +91,16 @@ class _Probe(ClientFactory):
         waiting = self._waiting = Deferred(self._cancelled)
         self._timer = self._reactor.callLater(timeout, self._timed_out, timeout)
         address = self._question.address
-        self._connector = self._connect(address, timeout)
+        if isIPAddress(address.host) or isIPv6Address(address.host):
+            self._connector = self._connect(address, timeout)
+        else:
+            self._look_up(address, timeout)
         return waiting
 
     @override
-    def buildProtocol(self, addr: IAddress | None) -> Protocol:
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
+        if self._waiting is None:  # it came too late
+            return None
         self._asking = _Asking(self._reactor, _request(self._question), self._settle)
         return self._asking
 
@@ -99,20 +108,20 @@ class _Probe(ClientFactory):
     def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:
         self._settle(Answer(None, reason.getErrorMessage().rstrip(".")))
 
+    def _look_up(self, address: Address, timeout: float) -> None:
+        """Connect to whichever address of a name answers, of both families, as its requests will."""
+        endpoint: IStreamClientEndpoint
+        endpoint = HostnameEndpoint(self._reactor, address.host, address.port, timeout=timeout)
+        if address.secure:
+            endpoint = wrapClientTLS(_tls_options(address), endpoint)
+        looking = self._looking = endpoint.connect(self)
+        looking.addErrback(lambda reason: self._settle(Answer(None, reason.getErrorMessage().rstrip("."))))
+
     def _connect(self, address: Address, timeout: float) -> IConnector:
         if not address.secure:
             return self._reactor.connectTCP(address.host, address.port, self, timeout)
-        # Costs a good part of a second to import, and hardly any child wants it.
-        from twisted.internet.ssl import optionsForClientTLS
-
-        options = optionsForClientTLS(address.host)
         return self._reactor.connectSSL(
-            address.host,
-            address.port,
-            self,
-            options,  # type: ignore[arg-type]  # the interface names the class that this one replaced
-            timeout,
-            None,
+            address.host, address.port, self, _tls_options(address), timeout, None
         )
 
     def _settle(self, answer: Answer) -> None:
@@ -123,8 +132,8 @@ class _Probe(ClientFactory):
 
     def _timed_out(self, timeout: float) -> None:
         what = "no connection" if self._asking is None else "no answer"
-        self._drop()
         self._settle(Answer(None, f"{what} within {timeout:.1f} s"))
+        self._drop()  # whoever is told so would answer, too
 
     def _cancelled(self, _waiting: Deferred[Answer]) -> None:
         self._waiting = None
@@ -140,6 +149,8 @@ class _Probe(ClientFactory):
             self._asking.abort()
         elif self._connector is not None:
             self._connector.disconnect()
+        elif self._looking is not None:
+            self._looking.cancel()
 
 
 class _Asking(Protocol):
@@ -181,6 +192,13 @@ class _Asking(Protocol):
         """Close the connection, whatever is still on its way."""
         if self.transport is not None:
             cast("ITCPTransport", self.transport).abortConnection()
+
+
+def _tls_options(address: Address) -> Any:
+    # Costs a good part of a second to import, and hardly any child wants it.
+    from twisted.internet.ssl import optionsForClientTLS
+
+    return optionsForClientTLS(address.host)
 
 
 def _request(question: Question) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -139,3 +140,38 @@ def test_case_020_021_whose_health_cannot_be_seen_is_refused_with_the_status_and
             message = assert_refused_in_time(field, call)
             assert f"checkEndpoint '/health' last answered with status {status[:3]}" in message
         assert field.starts() == len(models)
+
+
+KNOWS_NAMES = """
+import socket
+
+ADDRESSES = {"six.test": ["::1"], "two.test": ["127.9.9.9", "127.0.0.1"]}
+look_up = socket.getaddrinfo
+
+
+def getaddrinfo(host, port, family=0, *more):
+    found = []
+    for address in ADDRESSES.get(host if isinstance(host, str) else host.decode(), [host]):
+        try:
+            found += look_up(address, port, family, *more)
+        except socket.gaierror:
+            continue
+    return found
+
+
+socket.getaddrinfo = getaddrinfo
+from llamaswap.cli import main
+
+main()
+"""
+"""A daemon whose resolver knows two more names: of an IPv6 address, and of two of which the first is dead."""
+
+
+def test_a_server_is_found_at_whichever_address_of_its_name_it_listens(tmp_path: Path) -> None:
+    models = {
+        "six": stub("--host ::1", proxy="http://six.test:${PORT}"),
+        "two": stub(proxy="http://two.test:${PORT}"),
+    }
+    with Field(tmp_path, models, command=(sys.executable, "-c", KNOWS_NAMES)) as field:
+        for model in models:
+            assert field.chat(model, 10.0).wrong() == ""

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet import error
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.protocol import Protocol
+from twisted.internet.protocol import ClientFactory, Protocol
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 
+from llamaswap.processes import probing
 from llamaswap.processes.health import Address, Answer, Question
 from llamaswap.processes.probing import LINGER, MOST_BYTES, ProbeReactor, make_prober, read_answer
 
@@ -23,13 +24,13 @@ ADDRESS = Address("127.0.0.1", 5800, "", "localhost:5800")
 class Asked:
     """One probe on a reactor in memory."""
 
-    def __init__(self, timeout: float = 5.0) -> None:
+    def __init__(self, timeout: float = 5.0, address: Address = ADDRESS) -> None:
         self.reactor = MemoryReactorClock()
         self.answers: list[Answer] = []
         self.errors: list[BaseException] = []
         self.transport = StringTransport()
         self.waiting = make_prober(cast("ProbeReactor", self.reactor)).ask(
-            Question(ADDRESS, "/health"), timeout
+            Question(address, "/health"), timeout
         )
         self.waiting.addCallbacks(self.answers.append, lambda failure: self.errors.append(failure.value))
 
@@ -145,13 +146,62 @@ def test_a_cancelled_probe_closes_its_connection() -> None:
     assert asked.reactor.getDelayedCalls() == []
 
 
+class Lookups:
+    """Stands for endpoints that look a name up."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, int]] = []
+        self.under_way: Deferred[Protocol] = Deferred()
+        self.factory: ClientFactory | None = None
+
+    def __call__(self, _reactor: object, host: str, port: int, timeout: float) -> Lookups:
+        self.places.append((host, port))
+        return self
+
+    def connect(self, factory: ClientFactory) -> Deferred[Protocol]:
+        self.factory = factory
+        return self.under_way
+
+
+@pytest.fixture
+def lookups(monkeypatch: pytest.MonkeyPatch) -> Lookups:
+    lookups = Lookups()
+    monkeypatch.setattr(probing, "HostnameEndpoint", lookups)
+    return lookups
+
+
+NAMED = Address("box", 5800, "", "box:5800")
+
+
+def test_a_name_is_looked_up_as_it_is_for_requests(lookups: Lookups) -> None:
+    asked = Asked(address=NAMED)
+
+    assert lookups.places == [("box", 5800)]
+    lookups.under_way.errback(error.DNSLookupError("no results"))
+    assert asked.answers == [Answer(None, "DNS lookup failed: no results")]
+    assert asked.reactor.getDelayedCalls() == []
+
+
+def test_a_look_up_without_end_is_given_up_in_time_and_what_comes_of_it_later_is_not_asked(
+    lookups: Lookups,
+) -> None:
+    asked = Asked(1.0, address=NAMED)
+
+    asked.reactor.advance(1.0)
+
+    assert asked.answers == [Answer(None, "no connection within 1.0 s")]
+    assert lookups.under_way.called, "it is cancelled"
+    assert lookups.factory is not None
+    assert lookups.factory.buildProtocol(None) is None
+
+
 def test_an_https_proxy_is_asked_over_tls() -> None:
     reactor = MemoryReactorClock()
-    secure = Address("box", 443, "", "box", secure=True)
+    secure = Address("192.0.2.1", 443, "", "box", secure=True)
 
     answer = make_prober(cast("ProbeReactor", reactor)).ask(Question(secure, "/"), 1.0)
 
-    assert reactor.sslClients[0][:2] == ("box", 443)
+    assert reactor.sslClients[0][:2] == ("192.0.2.1", 443)
     answer.addErrback(lambda failure: failure.trap(CancelledError))
     answer.cancel()
 
