@@ -120,6 +120,7 @@ class LlamaSwapService(Service):
         self._ending = Ending(self.engine, reactor, budget=STOP_BUDGET, grace=LEAST_CHILD_GRACE)
         self._site = Doors(self._handle, reactor, most=room_for(descriptors), ceilings=self.engine.ceilings)
         self._ports: list[IListeningPort] = []
+        self._addresses: list[object] = []  # of the ports; a closed one has none
         self._closing: list[Deferred[None]] = []  # journals of stores that a reload has replaced
 
     @override
@@ -169,8 +170,11 @@ class LlamaSwapService(Service):
         self._supervisor.ready(f"kept the configuration: {why}; listening on {self._places()}")
 
     def addresses(self) -> Sequence[object]:
-        """Return where it listens, as Twisted addresses; a port that was asked for as 0 is known here."""
-        return [port.getHost() for port in self._ports]
+        """Return where it listens, as Twisted addresses; a port that was asked for as 0 is known here.
+
+        Also while it stops: its running jobs may need a load when the ports are closed already.
+        """
+        return self._addresses
 
     @property
     def ports(self) -> Mapping[str, int]:
@@ -237,7 +241,7 @@ class LlamaSwapService(Service):
         return None if sampler is None else sampler.latest()
 
     def _places(self) -> str:
-        return ", ".join(shown_place(port.getHost()) for port in self._ports)
+        return ", ".join(map(shown_place, self._addresses))
 
     def _handle(self, exchange: Exchange) -> Coroutine[Any, Any, None]:
         return self._generation.handle(exchange)
@@ -303,6 +307,7 @@ class LlamaSwapService(Service):
         _start(self._around.journal)
         for description in self._listen:
             self._ports.append(self._open_port(description))
+        self._addresses = [port.getHost() for port in self._ports]
         self._site.guard(self._ports)
 
     def _give_up(self) -> None:

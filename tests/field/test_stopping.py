@@ -163,6 +163,19 @@ def test_case_032_a_daemon_that_is_asked_to_end_leaves_no_server_behind(
         assert field.processes() == []
 
 
+def test_a_job_whose_load_waits_for_another_server_to_end_is_answered_before_the_daemon_ends(
+    tmp_path: Path,
+) -> None:
+    with Field(tmp_path, {"A": "--term-lag 1", "B": ""}) as field:
+        assert field.chat("A").wrong() == ""
+        job = field.send("B")
+        field.until(lambda: field.running().get("A") == "stopping", "room to be made for B")
+
+        field.stop()
+
+        assert job.wait(1.0).wrong() == ""
+
+
 def test_case_032_a_daemon_that_is_killed_takes_its_servers_along(tmp_path: Path, scale: Scale) -> None:
     with side_by_side(tmp_path, scale) as field:
         calls = set_to_work(field)
