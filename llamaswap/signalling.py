@@ -70,6 +70,7 @@ class Signals:
         self._told_at = 0.0  # seconds on the clock
         self._may_outlive_terminal = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # under `nohup`
         self._tied = False
+        self._reload_due = False
 
     def heed(self) -> None:
         """Begin; the reactor does not run yet."""
@@ -110,8 +111,13 @@ class Signals:
             if not self._stopping:  # a closed terminal may say so twice
                 self._reactor.callFromThread(self._log.info, "signals.terminal_closed")
                 self._told_to_stop(signum, frame)
-        else:
-            self._reactor.callFromThread(self._reload)
+        elif not self._reload_due:  # one that is about to begin reads what this one means, too
+            self._reload_due = True
+            self._reactor.callFromThread(self._reload_now)
+
+    def _reload_now(self) -> None:
+        self._reload_due = False
+        self._reload()
 
 
 def is_terminal_gone(path: str = TERMINAL) -> bool:

@@ -107,6 +107,38 @@ def test_the_first_signal_stops_and_further_ones_hurry(signum: signal.Signals) -
     assert process.gets(signal.SIGTERM)[1:] == ["hurry", "hurry"]
 
 
+def test_hang_ups_that_come_before_a_reload_has_begun_are_one_and_later_ones_another(
+    terminal: list[bool],
+) -> None:
+    process = Process()
+    process.reactor.runs()
+    for _ in range(50):
+        signal.raise_signal(signal.SIGHUP)
+
+    assert process.gets(signal.SIGHUP) == ["reload"]
+    assert process.gets(signal.SIGHUP) == ["reload", "reload"]
+
+
+def test_a_hang_up_during_a_reload_is_followed_by_another_reload(terminal: list[bool]) -> None:
+    """The configuration may have been read before it changed once more."""
+    reactor = FakeReactor()
+    told: list[str] = []
+
+    def reload() -> None:
+        told.append("reload")
+        if len(told) == 1:
+            signal.raise_signal(signal.SIGHUP)
+
+    Signals(reactor, hurry=lambda: None, reload=reload).heed()
+    reactor.runs()
+    signal.raise_signal(signal.SIGHUP)
+
+    for _ in range(3):
+        reactor.turn()
+
+    assert told == ["reload", "reload"]
+
+
 def test_the_echo_of_a_signal_is_no_second_one() -> None:
     process = Process()
     process.reactor.runs()
