@@ -198,7 +198,7 @@ class House:
         self.resumed = dict(engine.dispatcher._box.loads.under_way)
 
     def _was_granted(self, model: str) -> bool:
-        """Whether a job of when the configuration last changed, or its load, goes on: that is not taken back."""
+        """Whether a job of when the configuration last changed, or its load, still goes on."""
         engine = self.rig.service.engine
         load = self.resumed.get(model)
         if load is not None and load is engine.dispatcher._box.loads.under_way.get(model):
