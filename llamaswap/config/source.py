@@ -7,6 +7,7 @@ one unusable, nothing of what they say.
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,7 @@ def read_stable(config: Path | None, config_dir: Path | None) -> tuple[list[Sour
     Raises:
         ConfigUnstable: there was no such moment, or a file is empty.
     """
+    _refuse_pipes(config, config_dir)
     for _ in range(STABLE_TRIES):
         report = Report()
         before = look_at_sources(config, config_dir)
@@ -121,6 +123,19 @@ def _refuse_empty(sources: list[Source]) -> None:
     for source in sources:
         if not source.text.strip():
             raise _unstable(source.file, "is empty; a comment in it would say that this is meant")
+
+
+def _refuse_pipes(config: Path | None, config_dir: Path | None) -> None:
+    """Refuse a pipe: reading it may not end, and whoever has a configuration can do without."""
+    paths = [] if config is None else [config]
+    with suppress(OSError, ValueError):
+        paths += [] if config_dir is None else _yaml_files(config_dir)
+    for path in paths:
+        with suppress(OSError, ValueError):
+            mode = path.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                what = "is no regular file: who reads it may have to wait for ever"
+                raise ConfigRejected((Mistake(str(path), 1, 1, "", what),))
 
 
 def _unstable(file: str, what: str) -> ConfigUnstable:

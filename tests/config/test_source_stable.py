@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,3 +154,24 @@ def test_a_look_at_nothing_is_no_error(tmp_path: Path) -> None:
     assert look_at_sources(None, None) == Signature()
     assert look_at_sources(tmp_path / "no", tmp_path / "nowhere") == Signature()
     assert look_at_sources(Path("\0"), Path("\0")) == Signature()
+
+
+def test_a_pipe_is_read_at_the_start_and_never_waited_for_by_whoever_has_a_configuration(
+    tmp_path: Path,
+) -> None:
+    """Such as that of `--config <(...)`: nobody writes to it any more."""
+    pipe = tmp_path / "config.yaml"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("healthCheckTimeout: 77",))
+    writer.start()
+    assert load(pipe, None, {}).health_check_timeout == 77
+    writer.join()
+
+    signal.alarm(5)  # reading it would not end
+    try:
+        for config, folder in ((pipe, None), (None, tmp_path)):
+            with pytest.raises(ConfigRejected, match="is no regular file") as refusal:
+                load_stable(config, folder, {})
+            assert not isinstance(refusal.value, ConfigUnstable)
+    finally:
+        signal.alarm(0)
