@@ -284,6 +284,13 @@ class ModelServer:
             )
             self._load_failed(run, str(error))
             self._gone()
+        except Exception as error:  # noqa: BLE001 - or all who need it would wait for ever
+            self._log.failure("process.start_failed model={model}", model=self.model.id)
+            self._load_failed(run, f"failed to start: {error}")
+            if run.pid is None:
+                self._gone()
+            else:
+                self._stop(START_GRACE, "failed to start")
 
     def _ready(self, address: Address) -> None:
         assert self._run is not None

@@ -32,6 +32,29 @@ def test_a_server_that_is_needed_is_started_and_serves_once_it_answers_200() -> 
     assert rig.server.loads == 1
 
 
+@pytest.mark.parametrize("starts", [False, True])  # it fails before or after there is a child
+def test_a_mistake_of_ours_in_a_start_is_no_start_that_lasts_for_ever(
+    starts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig()
+    where = "ask" if starts else "spawn"
+
+    def fail(*_how: object, **_more: object) -> Any:
+        raise RuntimeError("out of luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.prober if starts else rig.children, where, fail)
+        outcome = Outcome(rig.server.ensure_ready())
+
+    assert "out of luck" in failure_of(outcome).why
+    for child in rig.children.alive:
+        assert child.signals == ["TERM"]
+        child.exits()
+    again = Outcome(rig.server.ensure_ready())
+    rig.becomes_healthy()
+    assert again.succeeded
+
+
 def test_everybody_who_needs_it_meanwhile_joins_the_same_start() -> None:
     rig = Rig()
     first, second = Outcome(rig.server.ensure_ready()), Outcome(rig.server.ensure_ready())
