@@ -70,9 +70,9 @@ def test_what_several_processes_tell_is_added_up() -> None:
         ledger.requests.update({"sent": 2, "answered": 1})
         ledger.grown(grown, 4 - grown // 1000)
     ours.faults["server crashed by itself"] = 1
-    theirs.processes["leaked"] = 1
-    theirs.notes["a day"] = "nothing"
     theirs.losses.append("a request")
+    theirs.leaked(["serve", "a"])
+    theirs.notes["a day"] = "nothing"
 
     ours.add(json.loads(json.dumps(theirs.told())))
 
@@ -82,7 +82,7 @@ def test_what_several_processes_tell_is_added_up() -> None:
     assert (ours.memory, ours.descriptors) == (Extreme(2000, "theirs"), Extreme(3, "ours"))
     assert ours.recovery == Extreme()
     assert ours.notes == {"a day": "nothing"}
-    assert ours.wrong() == ["a request", "processes leaked: 1"]
+    assert ours.wrong() == ["a request", "theirs: left behind: serve a", "processes leaked: 1"]
 
 
 def test_every_sum_of_a_ledger_is_told() -> None:

@@ -61,7 +61,7 @@ class Ledger:
         descriptors: more than at the base line.
         recovery: seconds from the end of a server to the next whole answer, its load included.
         notes: further measured facts, as a case words them.
-        losses: each request that was lost, in words.
+        losses: each request that was lost, and each process that was left behind, in words.
     """
 
     case: str = ""
@@ -113,6 +113,11 @@ class Ledger:
         for seconds in recoveries(calls, ends):
             self.recoveries += 1
             self.recovery = self.recovery.or_more(seconds, self.case)
+
+    def leaked(self, words: Sequence[str]) -> None:
+        """A process of this command line has outlived its daemon."""
+        self.processes["leaked"] += 1
+        self.losses.append(f"{self.case}: left behind: {' '.join(words)}")
 
     def grown(self, memory: int, descriptors: int) -> None:
         """A daemon holds so much more than at its base line, in bytes and in number."""
