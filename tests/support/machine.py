@@ -175,7 +175,9 @@ class House:
         """A child is about to start: nobody may start that nobody wants, nor beside one that has to go."""
         model = str(how[0].argv[1])
         engine = self.rig.service.engine
-        if not engine.dispatcher.wanted(model) and engine.view().jobs:
+        # A protected one is loaded to the end, also where it was the child before that had been started.
+        kept = model in self.plan.protected
+        if not engine.dispatcher.wanted(model) and engine.view().jobs and not kept:
             self.wrong.append(f"{model} starts though nobody wants it and others work")
         others = {model_of(other) for other in self.rig.children.alive}
         if self._was_granted(model):
