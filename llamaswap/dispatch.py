@@ -173,8 +173,18 @@ class Dispatcher:
 
     async def unload(self, models: frozenset[str]) -> None:
         """Stop these models now, each with its own grace; returns when all are stopped."""
-        stops = [self._box.loads.stop(model, None) for model in sorted(models)]
-        self._post(lambda facts: self._box.scheduler.unloaded(models, facts))
+        stops: list[Deferred[None]] = []
+        begun: Deferred[None] = Deferred()
+
+        def unloaded(_before: Facts) -> Sequence[Decision]:
+            # As one event: whoever fails because of a stop must not be followed by the load of a model
+            # that counts as unloaded a moment later.
+            stops.extend(self._box.loads.stop(model, None) for model in sorted(models))
+            begun.callback(None)
+            return self._box.scheduler.unloaded(models, self._box.facts())
+
+        self._post(unloaded)
+        await begun
         await all_stopped(stops)
 
     def close(self) -> None:

@@ -371,6 +371,32 @@ def test_unloading_while_a_model_serves_leaves_the_job_to_its_upstream() -> None
     assert rig.starts("a") == 2
 
 
+@pytest.mark.parametrize("unloaded", ["ab", "ba", "a"])
+def test_what_is_picked_because_an_unload_has_failed_a_job_is_not_half_unloaded(unloaded: str) -> None:
+    rig = DispatchRig("a", "b")
+    rig.warm("a")
+    job = rig.call("a")
+    assert job.lease is not None
+    rig.child("a").is_killed()
+    revived = Deferred.fromCoroutine(rig.dispatcher.revive(job.lease))
+    revived.addErrback(lambda _failure: job.finish())  # its load ends with the stop, and the job with that
+    rig.clock.advance(1.0)
+    following, last = rig.call("a"), rig.call("b")
+
+    done = Outcome(unload(rig, *unloaded))
+    rig.goes("a")
+    assert done.succeeded
+    for caller, model in ((following, "a"), (last, "b")):
+        assert caller.waiting
+        assert [job.model for job in rig.dispatcher.view().jobs] == [model]
+        assert list(rig.dispatcher._box.loads.under_way) == [model], "each load is somebody's"
+        rig.becomes_ready(model)
+        assert caller.serving
+        caller.finish()
+        if model == "a":
+            rig.goes("a")
+
+
 def test_unloading_what_does_not_run_is_done_at_once() -> None:
     rig = DispatchRig("a", "b")
 

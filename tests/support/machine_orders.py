@@ -227,7 +227,7 @@ class Desk:
         server = self.house.rig.service.engine.fleet.get(model)
         starting = server is not None and server.state is State.STARTING
         if starting and model in self.house.plan.protected and model not in self._ending:
-            self.wrong += self._without_a_reason(model, State.STARTING, now - self._since.get(model, now))
+            self.wrong += self._without_a_reason(model, State.STARTING, now - self._since.get(model, 0.0))
         terminate(child)
 
     def _without_a_reason(self, model: str, old: State, lasted: float) -> list[str]:

@@ -47,7 +47,9 @@ def nobody_waits_for_nothing(house: House) -> str:
     view = engine.view()
     waiting = sum(view.bands[band].depth for band in view.bands.keys() - view.paused)
     moving = _moving(house)
-    if waiting and not view.jobs and (house.plan.scheduler == "serial" or not moving):
+    # Under fifo a load goes on when all have left; it may wait to hear whether its server has died.
+    loading = moving or (engine.dispatcher._box.loads.under_way and _something_is_due(house, SETTLE))
+    if waiting and not view.jobs and (house.plan.scheduler == "serial" or not loading):
         return f"{waiting} wait, and nothing is done: {engine.states()}"
     if moving or _something_is_due(house, GREETING_SECONDS if house.preloads else 0.0):
         return ""
