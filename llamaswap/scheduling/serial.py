@@ -196,22 +196,23 @@ class SerialScheduler(SerialOutlook):
             self._lobby.add(ticket)
         gone = [ticket for ticket in handover.waiting if ticket.model not in self._models]
         refused = [self._refuse_waiting(ticket, UnknownModel()) for ticket in gone]
-        return [*refused, *self._take_over_loads(handover, facts), *self._pick(facts)]
+        return [*refused, *self._take_over_loads(handover, facts)]
 
     def _take_over_loads(self, handover: Handover, facts: Facts) -> list[Decision]:
-        """Go on with the loads that may; with one that nobody claims if it has the box for itself."""
+        """Go on with the loads that may, and pick; with an unclaimed one if the pick leaves it alone."""
         loads = replan(handover, self._models, facts, self._make_room, self._protected)
         alone = not self._jobs and len(loads.unclaimed) == 1
-        self._unclaimed = loads.unclaimed if alone else loads.unclaimed & self._protected & facts.running
-        ended = loads.ended | (loads.unclaimed - self._unclaimed)
-        decisions: list[Decision] = [Refuse(ticket, refusal) for ticket, refusal in loads.refused]
-        if ended:
-            decisions.append(Stop(ended))
-        decisions += loads.claimed
-        decisions += [Resume(model, frozenset()) for model in sorted(self._unclaimed)]
+        kept = loads.unclaimed if alone else loads.unclaimed & self._protected & facts.running
+        self._unclaimed = kept
+        picked: list[Decision] = []
         for ticket, _ in loads.refused:
-            decisions += self._free(ticket, facts)
-        return decisions
+            picked += self._free(ticket, facts)
+        picked += self._pick(facts)
+        decisions: list[Decision] = [Refuse(ticket, refusal) for ticket, refusal in loads.refused]
+        if ended := loads.ended | (loads.unclaimed - kept):
+            decisions.append(Stop(ended))
+        resumed = [Resume(model, frozenset()) for model in sorted(kept - _ended_by(picked))]
+        return [*decisions, *loads.claimed, *resumed, *picked]
 
     def _refuse_if_failing(self, model: str, facts: Facts) -> list[Decision]:
         """Refuse everybody who waits for a closed model, each with an error of its own to raise."""
@@ -306,3 +307,10 @@ class SerialScheduler(SerialOutlook):
         under_way = self._unclaimed - facts.ready
         self._unclaimed = under_way & self._protected & facts.running
         return under_way - self._unclaimed
+
+
+def _ended_by(decisions: Sequence[Decision]) -> frozenset[str]:
+    """Return the models that these decisions stop."""
+    stops = (one.models for one in decisions if isinstance(one, Stop))
+    evictions = (one.evict for one in decisions if isinstance(one, Load))
+    return frozenset[str]().union(*stops, *evictions)

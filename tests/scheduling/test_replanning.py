@@ -223,3 +223,19 @@ def test_loads_side_by_side_end_before_serial_begins_another() -> None:
 
     assert box.resumed == [("A", frozenset()), ("B", frozenset())]
     assert box.served == [1, 2, 3]
+
+
+def test_a_load_that_nobody_waits_for_is_not_resumed_only_to_be_ended_by_the_next_pick() -> None:
+    box = fifo_box("ABC")
+    box.arrive("B")
+    box.settle()
+    box.fleet.stop_time = 5.0
+    box.cancel(box.arrive("A"))  # it waits for B to stop
+    box.arrive("C")
+
+    box.reload(serial_box("ABC", groups=BESIDE))
+
+    assert box.resumed == []
+    assert box.fleet.loads.keys() == {"C"}
+    box.settle()
+    assert box.served == [1, 3]
