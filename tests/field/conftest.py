@@ -98,8 +98,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
     """Say what a soak came to; a document is told of one that went well."""
-    if not SOAK or not LEDGER.daemons:
-        return
+    if not SOAK or not LEDGER.daemons or hasattr(terminalreporter.config, "workerinput"):
+        return  # a worker whose master was killed knows its own part only
     table = markdown(_run(), LEDGER)
     terminalreporter.section("what the soak came to")
     terminalreporter.write_line(table)
