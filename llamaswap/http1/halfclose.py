@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from typing_extensions import override
 
 PROBE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -32,8 +33,8 @@ _CLOSED: Final = 7  # TCP_CLOSE of Linux: reset
 _CLOSE_WAIT: Final = 8  # TCP_CLOSE_WAIT: the other side has ended, ours has not
 
 
-class Probe:
-    """Asks one silent client again and again until `stop`.
+class _Watch:
+    """Looks at one client now and then, until `stop`.
 
     Args:
         handle: its socket.
@@ -42,7 +43,7 @@ class Probe:
         gone: called once, when it turns out to have left; not within `start`.
     """
 
-    __slots__ = ("_clock", "_due", "_gone", "_handle", "_look", "_next_probe", "_write")
+    __slots__ = ("_clock", "_due", "_gone", "_handle", "_next_probe", "_write")
 
     def __init__(
         self,
@@ -56,8 +57,24 @@ class Probe:
         self._write = write
         self._gone = gone
         self._due: IDelayedCall | None = None
-        self._look = 0
         self._next_probe = 0.0
+
+    def stop(self) -> None:
+        """Look no more: it is being answered, or known to have left."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _ask(self) -> None:
+        self._next_probe = self._clock.seconds() + PROBE_EVERY
+        self._write(PROBE)
+
+
+class Probe(_Watch):
+    """Asks one silent client again and again until `stop`; takes what `_Watch` takes."""
+
+    __slots__ = ("_look",)
+    _look: int
 
     def start(self) -> bool:
         """Ask for the first time; False when it is known at once that the client has left.
@@ -70,16 +87,10 @@ class Probe:
         self._wait()
         return True
 
-    def stop(self) -> None:
-        """Ask no more: it is being answered, or known to have left."""
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-
+    @override
     def _ask(self) -> None:
-        self._next_probe = self._clock.seconds() + PROBE_EVERY
         self._look = 0
-        self._write(PROBE)
+        super()._ask()
 
     def _wait(self) -> None:
         pause = LOOKS[self._look] if self._look < len(LOOKS) else 1.0
@@ -96,18 +107,15 @@ class Probe:
             self._gone()
 
 
-class Lookout:
+class Lookout(_Watch):
     """Sees whether a client that waits and is not read from is still there: its end would not be heard.
 
     Args:
-        handle: its socket.
-        clock: measures.
-        write: puts bytes on its connection.
+        handle: as for `_Watch`, and so are the others.
         unheard: whether that is so at the moment; once it is not, nobody looks until the next `start`.
-        gone: called when it turns out to have left.
     """
 
-    __slots__ = ("_clock", "_due", "_gone", "_handle", "_next_probe", "_unheard", "_write")
+    __slots__ = ("_unheard",)
 
     def __init__(
         self,
@@ -117,32 +125,20 @@ class Lookout:
         unheard: Callable[[], bool],
         gone: Callable[[], None],
     ) -> None:
-        self._handle = handle
-        self._clock = clock
-        self._write = write
+        super().__init__(handle, clock, write, gone)
         self._unheard = unheard
-        self._gone = gone
-        self._due: IDelayedCall | None = None
-        self._next_probe = 0.0
 
     def start(self) -> None:
         """Look from now on, once a second."""
         if self._due is None:
             self._due = self._clock.callLater(LOOK_EVERY, self._look)
 
-    def stop(self) -> None:
-        """Look no more."""
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-
     def _look(self) -> None:
         self._due = None
         if not self._unheard():
             return
         if is_half_open(self._handle) and self._clock.seconds() >= self._next_probe:
-            self._next_probe = self._clock.seconds() + PROBE_EVERY
-            self._write(PROBE)  # if it has left, there is a reset by the next look
+            self._ask()  # if it has left, there is a reset by the next look
         if was_reset(self._handle):
             self._gone()
         else:

@@ -16,10 +16,9 @@ import pytest
 from llamaswap.processes.groups import Stat, SystemGroups, read_stat
 
 
-@pytest.fixture
-def leader() -> Iterator[subprocess.Popen[str]]:
-    """A session whose leader waits for a line, beside a member that sleeps."""
-    script = "sleep 100 >/dev/null 2>&1 & echo $!; read line"
+def led(sleeper: str) -> Iterator[subprocess.Popen[str]]:
+    """A session whose leader waits for a line, having told the pid of what it has started."""
+    script = f"{sleeper} >/dev/null 2>&1 & echo $!; read line"
     process = subprocess.Popen(
         ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -27,19 +26,18 @@ def leader() -> Iterator[subprocess.Popen[str]]:
         yield process
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def leader() -> Iterator[subprocess.Popen[str]]:
+    """Such a leader beside a member that sleeps."""
+    yield from led("sleep 100")
 
 
 @pytest.fixture
 def strayed() -> Iterator[subprocess.Popen[str]]:
     """A leader that waits for a line, and a child of it with a session of its own."""
-    script = "setsid sleep 100 >/dev/null 2>&1 & echo $!; read line"
-    process = subprocess.Popen(
-        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    with process:
-        yield process
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+    yield from led("setsid sleep 100")
 
 
 def wait_until_dead(pid: int) -> None:
