@@ -20,13 +20,17 @@ REMEMBERED = 4096
 
 def make_planner(config: Config) -> MakeRoom:
     """Return the eviction planner that the configuration asks for; it answers a question once."""
+    return lru_cache(REMEMBERED)(_planner(config))
+
+
+def _planner(config: Config) -> MakeRoom:
     if config.router == "matrix" and config.matrix is not None:
-        return lru_cache(REMEMBERED)(MatrixPlanner(config.matrix).make_room)
-    return lru_cache(REMEMBERED)(GroupPlanner(config.groups).make_room)
+        return MatrixPlanner(config.matrix).make_room
+    return GroupPlanner(config.groups).make_room
 
 
 def _of_others(plan: MakeRoom) -> MakeRoom:
-    """Return a planner that counts nobody as running because of itself.
+    """Return a planner that counts nobody as running because of itself, and answers a question once.
 
     A matrix lets a model that runs evict nobody, since whatever runs beside it was loaded by its rules;
     after a reload that need not be so.
@@ -41,7 +45,7 @@ def make_scheduler(config: Config, estimates: Estimates | None = None) -> Schedu
         config: what it obeys.
         estimates: how long things take; whoever measures adds to them, and they outlive a reload.
     """
-    make_room = _of_others(make_planner(config))
+    make_room = _of_others(_planner(config))
     match config.scheduler.use:
         case SchedulerName.SERIAL:
             offset = max((caller.offset for caller in config.priorities.callers), default=0)

@@ -46,22 +46,20 @@ def replan(
         handover: what the scheduler before knew.
         models: those that are configured now.
         facts: of now; a model whose load has not begun its child yet need not run.
-        make_room: the eviction planner of now.
+        make_room: the eviction planner of now, for which a model is never in its own way.
         protected: the models that keep their place now.
     """
     serving = {ticket.model for ticket in handover.served}
     running = facts.running | ((serving | {ticket.model for ticket in handover.loading}) & set(models))
     loading, refused = _judged(handover, models, running, facts.stopping, protected, make_room)
     targets = dict.fromkeys(ticket.model for ticket in loading)
-    claimed = tuple(
-        Resume(model, make_room(model, running - {model}) - serving - targets.keys()) for model in targets
-    )
+    claimed = tuple(Resume(model, make_room(model, running) - serving - targets.keys()) for model in targets)
     evicted = frozenset[str]().union(*(load.evict for load in claimed))
     kept: set[str] = set()
     ended = {ticket.model for ticket, _ in refused} - serving - targets.keys()
     for model in sorted(handover.unclaimed - serving - targets.keys()):
         stays = model in models and model not in evicted
-        if stays and (model in protected & facts.running or not make_room(model, (running | kept) - {model})):
+        if stays and (model in protected & facts.running or not make_room(model, running | kept)):
             kept.add(model)
         else:
             ended.add(model)
@@ -89,7 +87,7 @@ def _judged(
     for ticket in handover.loading:
         refusal: Refusal | None = UnknownModel()
         if ticket.model in models:
-            refusal = turned_away(ticket, running - {ticket.model}, unmoved, protected, make_room)
+            refusal = turned_away(ticket, running, unmoved, protected, make_room)
         if refusal is None:
             loading.append(ticket)
         else:

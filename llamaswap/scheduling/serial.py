@@ -106,7 +106,7 @@ class SerialScheduler(SerialOutlook):
             return self._pick(facts)  # it may have been the one whom nobody could overtake
         if ticket.number not in self._loading or len(self._jobs_loading({ticket.model})) > 1:
             return self.released(ticket, facts)
-        stays = ticket.model in self._protected & facts.running
+        stays = ticket.model in self._lasting(facts)
         if len(self._jobs) > 1 and not stays:  # others run beside it: no box is free to keep a model warm
             return (Stop(frozenset({ticket.model})), *self._free(ticket, facts))
         self._unclaimed |= {ticket.model}
@@ -202,7 +202,7 @@ class SerialScheduler(SerialOutlook):
         """Go on with the loads that may, and pick; with an unclaimed one if the pick leaves it alone."""
         loads = replan(handover, self._models, facts, self._make_room, self._protected)
         alone = not self._jobs and len(loads.unclaimed) == 1
-        kept = loads.unclaimed if alone else loads.unclaimed & self._protected & facts.running
+        kept = loads.unclaimed if alone else loads.unclaimed & self._lasting(facts)
         self._unclaimed = kept
         picked: list[Decision] = []
         for ticket, _ in loads.refused:
@@ -300,13 +300,14 @@ class SerialScheduler(SerialOutlook):
         return (Load(model, evict),)
 
     def _unwanted(self, facts: Facts) -> frozenset[str]:
-        """Forget the loads that nobody claims, now that the box has another job; return those to be ended.
-
-        A protected model whose child runs already is loaded to the end.
-        """
+        """Forget the loads that nobody claims, now that the box has another job; return those to be ended."""
         under_way = self._unclaimed - facts.ready
-        self._unclaimed = under_way & self._protected & facts.running
+        self._unclaimed = under_way & self._lasting(facts)
         return under_way - self._unclaimed
+
+    def _lasting(self, facts: Facts) -> frozenset[str]:
+        """Return the models that are loaded to the end: protected ones whose child runs already."""
+        return self._protected & facts.running
 
 
 def _ended_by(decisions: Sequence[Decision]) -> frozenset[str]:
