@@ -107,5 +107,6 @@ def test_a_request_that_got_no_answer_from_a_daemon_that_lives_is_lost_and_named
 
 def test_a_test_may_be_about_several_cases() -> None:
     assert cases_in("test_case_052_and_053_whoever_waits") == {"052", "053"}
+    assert cases_in("tests/field/test_y.py::test_case_017_018_time_to_live[030_a]") == {"017", "018"}
     assert cases_in("tests/field/test_x.py::test_case_009_and_10_times") == {"009"}
     assert cases_in("test_words_that_are_missing") == set()

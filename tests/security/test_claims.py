@@ -30,20 +30,6 @@ def expected_to_fail(path: Path) -> set[str]:
     return {f"{path.relative_to(ROOT)}::{name}" for name in marked}
 
 
-def test_every_test_that_is_named_exists() -> None:
-    named = set(NAMED.findall(read(DOCUMENT)))
-    assert len(named) > 50
-
-    missing = []
-    for test in sorted(named):
-        file, _, name = test.partition("::")
-        path = ROOT / file
-        if not path.exists() or name not in {function.name for function in functions(path)}:
-            missing.append(test)
-
-    assert missing == []
-
-
 def test_every_claim_and_every_limit_names_a_test() -> None:
     rows = [
         row for table in tables(section(DOCUMENT, "Claims, and the tests that hold them")) for row in table

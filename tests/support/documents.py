@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ DOCUMENTS = (
     "etc/traces/README.md",
 )
 
+_TEST = re.compile(r"\b(tests/[A-Za-z0-9_/*]+\.py)(?:::([A-Za-z0-9_*]+))?")
 _FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -99,3 +101,20 @@ def tables(text: str) -> Iterator[Table]:
             titles, _, *rows = lines
             yield [dict(zip(titles, row, strict=True)) for row in rows]
             lines = []
+
+
+def named_tests(text: str) -> list[tuple[str, str]]:
+    """Return (file, function) for every test that a text names; the function is '' for a whole file.
+
+    Both may hold `*`.
+    """
+    return _TEST.findall(text)
+
+
+def functions_of(path: Path) -> list[str]:
+    """Return the names of a file's test functions."""
+    return [
+        node.name
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    ]

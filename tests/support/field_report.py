@@ -16,7 +16,7 @@ BEGIN = "<!-- begin: written by the soak -->"
 END = "<!-- end: written by the soak -->"
 
 MIB = 1 << 20
-CASE = re.compile(r"(?:test_case|and)_(\d{3})(?=_)")
+CASES = re.compile(r"test_case_((?:(?:and_)?\d{3}_)+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Run:
 
 def cases_in(test: str) -> set[str]:
     """The numbers of the cases that a test's name tells of."""
-    return set(CASE.findall(test)) if "test_case_" in test else set()
+    return {number for numbers in CASES.findall(test) for number in re.findall(r"\d{3}", numbers)}
 
 
 def rows_of(run: Run, ledger: Ledger) -> Iterator[tuple[str, str]]:
