@@ -151,7 +151,7 @@ class Box:
                 self._serve(ticket)
             case Stop(models):
                 for model in models:
-                    self.loads.stop(model, None)
+                    self.loads.dismiss(model)
             case Refuse(ticket, refusal):
                 waiter = self.forget(ticket.number)
                 if waiter is not None:

@@ -18,9 +18,10 @@ from llamaswap.box import Box
 from llamaswap.ceilings import Ceiling
 from llamaswap.claims import Claim, Told, Waiter, Wish, no_one
 from llamaswap.config.model import SerialSettings
-from llamaswap.errors import QueueFull, ShuttingDown, UnknownModel
+from llamaswap.errors import QueueFull, ShuttingDown, UnknownModel, UnloadFailed
 from llamaswap.leases import Abandoned, DispatchObserver, Lease, Queued, SwapReason
 from llamaswap.loads import all_stopped
+from llamaswap.processes.failures import ServerStuck
 from llamaswap.processes.fleet import Fleet
 from llamaswap.queueing import Queueing
 from llamaswap.scheduling.estimates import Estimates
@@ -172,7 +173,11 @@ class Dispatcher:
         self._box.measures.cut_short(lease.number)
 
     async def unload(self, models: frozenset[str]) -> None:
-        """Stop these models now, each with its own grace; returns when all are stopped."""
+        """Stop these models now, each with its own grace; returns when all are stopped.
+
+        Raises:
+            UnloadFailed: one does not end, not even by SIGKILL.
+        """
         stops: list[Deferred[None]] = []
         begun: Deferred[None] = Deferred()
 
@@ -185,7 +190,10 @@ class Dispatcher:
 
         self._post(unloaded)
         await begun
-        await all_stopped(stops)
+        try:
+            await all_stopped(stops)
+        except ServerStuck as stuck:
+            raise UnloadFailed(str(stuck)) from stuck
 
     def close(self) -> None:
         """Refuse everybody who waits; whoever holds a lease keeps it."""

@@ -288,6 +288,10 @@ class ModelUnloaded(Refusal):
         super().__init__(f"unspecific error: {router}: model unloaded")
 
 
+class UnloadFailed(Refusal):
+    """A model's server does not end, whatever is done to it."""
+
+
 class ShuttingDown(Refusal):
     """The daemon is stopping; another one may take over in a moment."""
 

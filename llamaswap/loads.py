@@ -7,22 +7,22 @@ elsewhere; how a load ended is reported to whoever asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from llamaswap.chores import Chores
 from llamaswap.doubts import Doubts
 from llamaswap.errors import LoadRefused
 from llamaswap.leases import Lease, SwapReason
+from llamaswap.processes.failures import LoadFailed, ServerGone, ServerStuck
 from llamaswap.processes.fleet import Fleet
 from llamaswap.processes.lifecycle import State
-from llamaswap.processes.server import LoadFailed, ServerGone
 from llamaswap.scheduling.vocabulary import Facts
 
 _READY: Final = State.READY  # looking a member up in its class takes as long as a call
@@ -109,11 +109,19 @@ class Loads:
         self._start(model, evict, self._began.get(model, self._clock.seconds()))
 
     def stop(self, model: str, grace: float | None) -> Deferred[None]:
-        """Stop a model; a load of it that is under way ends without a report."""
+        """Stop a model; a load of it that is under way ends without a report.
+
+        Returns:
+            As `ModelServer.stop`.
+        """
         load = self._over(model)
         if load is not None:
             load.cancel()
         return self._fleet[model].stop(grace)
+
+    def dismiss(self, model: str) -> None:
+        """Stop a model, and wait for nothing."""
+        self.stop(model, None).addErrback(_given_up)
 
     def abandon(self) -> None:
         """Forget every load and every doubt: the daemon ends."""
@@ -181,16 +189,23 @@ class Loads:
         self._began.pop(model, None)
         return self.under_way.pop(model, None)
 
-    async def _make_ready(self, model: str, evict: frozenset[str], began: float) -> None:
-        """Stop what is in the way, make the model ready, and report how it went."""
+    async def _make_room(self, model: str, evict: frozenset[str]) -> None:
+        """Stop what is in the way, and the model itself where it is no longer what it should be."""
         try:
             # A model that others wait for gets the time a load gets, as in llama-swap.
             await all_stopped([self.stop(m, self._fleet[m].model.health_check_timeout) for m in evict])
             await self._doubts.over(model)
             server = self._fleet[model]
             if server.outdated and not self._reports.held(model):
-                await server.stop()  # whoever only looks must not keep it from its next job
-            await server.ensure_ready()
+                await all_stopped([server.stop()])  # whoever only looks must not keep it from its next job
+        except ServerStuck as stuck:
+            raise LoadFailed(model, str(stuck)) from stuck
+
+    async def _make_ready(self, model: str, evict: frozenset[str], began: float) -> None:
+        """Stop what is in the way, make the model ready, and report how it went."""
+        try:
+            await self._make_room(model, evict)
+            await self._fleet[model].ensure_ready()
         except LoadFailed as failed:
             self._over(model)
             self._log.error("dispatch.load_failed model={model} why={why}", model=model, why=failed.why)
@@ -200,12 +215,29 @@ class Loads:
             self._reports.ended(model, self._clock.seconds() - began)
 
 
-async def all_stopped(stops: Iterable[Deferred[None]]) -> None:
+async def all_stopped(stops: Sequence[Deferred[None]]) -> None:
     """Wait for stops that are under way.
 
     One by one, because cancelling a `DeferredList` lets it succeed: a load that
     was ended while it made room would go on and start its child.
+
+    Raises:
+        ServerStuck: one of them does not come to its end; the others have been waited for.
     """
+    stuck: list[Failure] = []
+
+    def failed(failure: Failure) -> None:
+        if failure.trap(ServerGone, ServerStuck) is ServerStuck:  # gone: nothing of it is left
+            stuck.append(failure)
+
     for stop in stops:
-        with suppress(ServerGone):  # shut down for good: nothing of it is left
-            await stop
+        stop.addErrback(failed)
+    for stop in stops:
+        await stop
+    if stuck:
+        stuck[0].raiseException()
+
+
+def _given_up(failure: Failure) -> None:
+    """Nobody waits: what there is to say has been logged."""
+    failure.trap(ServerGone, ServerStuck)

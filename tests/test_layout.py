@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 
 UNTESTED = {
     "http1/hosting.py": "what two modules need of each other, and numbers that the documents name",
+    "processes/failures.py": "exceptions, and no behaviour",
     "surroundings.py": "a record of what others make, and of no behaviour",
 }
 """Modules without a test file of their own, each with its reason."""
@@ -24,6 +25,7 @@ NOT_OF_A_MODULE = {
     "scheduling/test_handover.py": "of any two schedulers",
     "scheduling/test_scheduler_contract.py": "of every scheduler",
     "test_documented_numbers.py": "of the documents",
+    "test_documented_tests.py": "of the documents",
     "test_documents.py": "of the documents",
     "test_layout.py": "of the tree",
     "test_systemd.py": "of the units",

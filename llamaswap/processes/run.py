@@ -29,7 +29,7 @@ NO_CHECK = "none"
 class Run:
     """A child that has been started for a model, or is about to be.
 
-    The three callbacks come at most once each, `ended` last; only `ready` may
+    The callbacks come at most once each, `ended` last; only `ready` may
     come from within `start`.
     """
 
@@ -46,6 +46,7 @@ class Run:
         is_own: Callable[[Address], bool],
         ready: Callable[[Address], None],
         late: Callable[[str], None],
+        stuck: Callable[[], None],
         ended: Callable[[str], None],
     ) -> None:
         """Prepare; nothing happens before `start`.
@@ -55,6 +56,7 @@ class Run:
             is_own: whether this very daemon listens at an address.
             ready: it serves, at this address.
             late: it had its time and does not serve, for this reason (one line).
+            stuck: it has been killed, and does not end.
             ended: nothing of it is left; how it went, such as "exited with code 1".
         """
         self._model = model
@@ -65,7 +67,9 @@ class Run:
         self._is_own = is_own
         self._ready = ready
         self._late = late
+        self._told_stuck = stuck
         self._ended = ended
+        self.stuck = False  # whether it has been killed, and does not end
         self._born = clock.seconds()
         self._before = logbook.written
         self._child: Child | None = None
@@ -127,6 +131,7 @@ class Run:
                 children=self._children,
                 clock=self._clock,
                 output=self._logbook.append,
+                stuck=self._never_ends,
                 over=self._over,
             )
             self._stopping.begin(grace)
@@ -162,6 +167,10 @@ class Run:
         else:
             self._log.info("process.exited model={model} how={how}", model=self._model.id, how=ending.how)
             self._stopping.child_ended()
+
+    def _never_ends(self) -> None:
+        self.stuck = True
+        self._told_stuck()
 
     def _over(self) -> None:
         self._ended(self._how)

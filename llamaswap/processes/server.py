@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from llamaswap.config.launch import same_process
 from llamaswap.config.model import ModelConfig
 from llamaswap.processes.child import CannotStart, ChildRunner, PortTaken
+from llamaswap.processes.failures import LoadFailed, ServerGone, ServerStuck
 from llamaswap.processes.health import Address, Prober
 from llamaswap.processes.idling import IdleTimer
 from llamaswap.processes.lifecycle import Standing, State, new_lifecycle
@@ -43,26 +44,6 @@ moment ago: its memory, above all that of a GPU, takes time to go, and the port 
 LOOK_AGAIN = 0.1  # seconds between two looks at such a port
 
 PREMATURE = "upstream command exited prematurely"
-
-
-class LoadFailed(Exception):
-    """A model's server did not become ready."""
-
-    def __init__(self, model: str, why: str, output: tuple[str, ...] = ()) -> None:
-        """Say which and why.
-
-        Args:
-            why: one line, such as "upstream command exited prematurely".
-            output: its last lines, oldest first; may be empty.
-        """
-        super().__init__(f"{model}: {why}")
-        self.model = model
-        self.why = why
-        self.output = output
-
-
-class ServerGone(Exception):
-    """The server was shut down before; there is nothing to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +142,8 @@ class ModelServer:
         """
         if self.lasting:
             return succeed(None)
+        if self._run is not None and self._run.stuck:
+            return fail(LoadFailed(self.model.id, self._stuck_words(self._run)))
         if self.state is State.SHUTDOWN:
             return fail(LoadFailed(self.model.id, "is shut down"))
         waiter = self._wanted.add()
@@ -176,11 +159,13 @@ class ModelServer:
                 under way is shortened by it, never prolonged.
 
         Returns:
-            Fires when nothing of the child is left; fails only with
-            `ServerGone`, after a shutdown.
+            Fires when nothing of the child is left; fails with `ServerStuck` if
+            that does not come, and with `ServerGone` after a shutdown.
         """
         if self.state is State.SHUTDOWN:
             return fail(ServerGone(f"{self.model.id}: is shut down"))
+        if self._run is not None and self._run.stuck:
+            return fail(ServerStuck(self._stuck_words(self._run)))
         self._wanted.answer(LoadFailed(self.model.id, "aborted"))
         waiter = self._leaving.add()
         self._stop(float(self.model.unload_timeout) if grace is None else grace, "asked to stop")
@@ -270,6 +255,7 @@ class ModelServer:
             is_own=self._is_own,
             ready=self._ready,
             late=self._late,
+            stuck=self._stuck,
             ended=self._ended,
         )
         try:
@@ -328,6 +314,19 @@ class ModelServer:
         if self.state is State.READY:
             self._move(self._life.asked_to_stop)
         self._run.stop(min(grace, START_GRACE) if self.state is State.STARTING else grace, why)
+
+    def _stuck(self) -> None:
+        """Nobody who could do something else waits for what does not come."""
+        assert self._run is not None
+        words = self._stuck_words(self._run)
+        self._wanted.answer(LoadFailed(self.model.id, words))
+        if self.state is not State.SHUTDOWN:
+            self._leaving.answer(ServerStuck(words))
+        self._outbox.deliver()
+
+    def _stuck_words(self, run: Run) -> str:
+        what = "its cmdStop" if run.pid is None else f"its process {run.pid}"
+        return f"{self.model.id} cannot be stopped: {what} does not end, not even by SIGKILL"
 
     def _ended(self, how: str) -> None:
         run, self._run = self._run, None

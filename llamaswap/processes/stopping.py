@@ -27,6 +27,12 @@ OUTLIVED = 10.0
 It hangs in the kernel then, mostly in the driver of a GPU, and has whatever it had.
 """
 
+STUCK = 60.0
+"""Seconds after SIGKILL at which whoever waits for the end is told that it does not come.
+
+Not as soon as `OUTLIVED`: to give back hundreds of gigabytes of locked memory takes the kernel a while.
+"""
+
 
 class Stopping:
     """One child that is being stopped.
@@ -45,12 +51,14 @@ class Stopping:
         children: ChildRunner,
         clock: IReactorTime,
         output: Callable[[bytes], None],
+        stuck: Callable[[], None],
         over: Callable[[], None],
     ) -> None:
         """Prepare; nothing happens before `begin`.
 
         Args:
             output: takes what `cmdStop` prints.
+            stuck: called once if it is not over `STUCK` after SIGKILL.
             over: called once, never from within `begin` or `hasten`.
         """
         self._model = model
@@ -58,6 +66,7 @@ class Stopping:
         self._children = children
         self._clock = clock
         self._output = output
+        self._stuck = stuck
         self._over = over
         self._command: Child | None = None
         self._child_gone = False
@@ -116,6 +125,7 @@ class Stopping:
         if self._command is not None:
             self._complain("was still running when the grace was over")
             self._command.kill()
+        self._timers.append(self._clock.callLater(STUCK, self._stuck))
 
     def _outlived(self) -> None:
         if not self._child_gone:

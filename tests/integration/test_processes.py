@@ -15,12 +15,13 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from llamaswap.processes.child import CannotStart, ChildRunner, Ending, Order
+from llamaswap.processes.failures import LoadFailed
 from llamaswap.processes.groups import SystemGroups
 from llamaswap.processes.keeping import Keeping
 from llamaswap.processes.lifecycle import State
 from llamaswap.processes.logbook import Logbook
 from llamaswap.processes.probing import make_prober
-from llamaswap.processes.server import LoadFailed, ModelServer
+from llamaswap.processes.server import ModelServer
 from llamaswap.processes.spawning import LAUNCHER, SystemChildren, find_launcher, make_children
 from support.processes_fakes import a_model
 from support.processes_programs import free_port, has_ipv6, is_alive, stub, stub_facts, until, zombies_of

@@ -36,6 +36,7 @@ class Running:
             is_own=lambda address: address.port == OWN_PORT,
             ready=self.ready.append,
             late=self.late.append,
+            stuck=lambda: self.late.append("stuck"),
             ended=self.ended.append,
         )
 

@@ -8,9 +8,11 @@ import pytest
 from twisted.internet.defer import CancelledError
 
 from llamaswap.processes.child import PortTaken
+from llamaswap.processes.failures import LoadFailed, ServerGone, ServerStuck
 from llamaswap.processes.lifecycle import State
-from llamaswap.processes.server import LEGACY, LOOK_AGAIN, LoadFailed, ServerGone, ServerReport
-from support.processes_fakes import FIRST_PID, Outcome, Rig
+from llamaswap.processes.server import LEGACY, LOOK_AGAIN, ServerReport
+from llamaswap.processes.stopping import STUCK
+from support.processes_fakes import FIRST_PID, FakeChild, Outcome, Rig
 
 STOPPED, STARTING, READY, STOPPING, SHUTDOWN = State
 
@@ -355,6 +357,62 @@ def test_a_shutdown_ends_the_child_and_refuses_everything_after_it() -> None:
     assert failure_of(Outcome(rig.server.ensure_ready())).why == "is shut down"
     assert isinstance(Outcome(rig.server.stop()).failure, ServerGone)
     assert Outcome(rig.server.shutdown(1.0)).succeeded
+
+
+def stuck_child(rig: Rig) -> FakeChild:
+    """A child that was to be stopped, was killed, and is still there a minute later."""
+    child = rig.load()
+    Outcome(rig.server.stop(1.0))
+    rig.clock.advance(1.0)
+    assert child.signals == ["TERM", "KILL"]
+    rig.clock.advance(STUCK)
+    return child
+
+
+def test_who_waits_for_the_end_of_a_child_that_does_not_end_is_told_so() -> None:
+    rig = Rig()
+    child = rig.load()
+    stop = Outcome(rig.server.stop(1.0))
+    load = Outcome(rig.server.ensure_ready())
+    rig.clock.advance(1.0)
+
+    rig.clock.advance(STUCK - 0.1)
+    assert stop.pending
+    assert load.pending
+    rig.clock.advance(0.1)
+
+    words = f"m cannot be stopped: its process {child.pid} does not end, not even by SIGKILL"
+    assert isinstance(stop.failure, ServerStuck)
+    assert str(stop.failure) == words
+    assert failure_of(load).why == words
+    assert rig.server.state is STOPPING
+
+
+def test_who_comes_while_a_child_does_not_end_is_told_so_at_once_and_served_once_it_has_ended() -> None:
+    rig = Rig()
+    child = stuck_child(rig)
+
+    assert "does not end" in failure_of(Outcome(rig.server.ensure_ready())).why
+    assert isinstance(Outcome(rig.server.stop()).failure, ServerStuck)
+
+    child.is_killed()
+    assert rig.server.state is STOPPED
+    assert Outcome(rig.server.stop()).succeeded
+    again = Outcome(rig.server.ensure_ready())
+    rig.becomes_healthy()
+    assert again.succeeded
+
+
+def test_a_shutdown_waits_for_a_child_that_does_not_end_for_as_long_as_its_caller_likes() -> None:
+    rig = Rig()
+    child = stuck_child(rig)
+
+    outcome = Outcome(rig.server.shutdown(1.0))
+    rig.clock.advance(1000.0)
+
+    assert outcome.pending
+    child.is_killed()
+    assert outcome.succeeded
 
 
 def test_a_shutdown_while_starting_fails_the_waiters() -> None:

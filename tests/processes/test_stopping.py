@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 
 from llamaswap.processes.child import Order
-from llamaswap.processes.stopping import OUTLIVED, Stopping
+from llamaswap.processes.stopping import OUTLIVED, STUCK, Stopping
 from support.processes_fakes import FakeChild, FakeChildren, a_model
 
 
@@ -21,7 +21,7 @@ class Farewell:
         self.clock = Clock()
         self.children = FakeChildren()
         self.output: list[bytes] = []
-        self.over = 0
+        self.over = self.stuck = 0
         self.child: FakeChild = self.children.spawn(
             Order(("serve",)), self.output.append, lambda _ending: self.stopping.child_ended()
         )
@@ -31,6 +31,7 @@ class Farewell:
             children=self.children,
             clock=self.clock,
             output=self.output.append,
+            stuck=self._stuck,
             over=self._over,
         )
 
@@ -42,6 +43,9 @@ class Farewell:
 
     def _over(self) -> None:
         self.over += 1
+
+    def _stuck(self) -> None:
+        self.stuck += 1
 
 
 @pytest.fixture
@@ -200,4 +204,37 @@ def test_a_child_that_outlives_its_killing_is_told_of_once(logged: Sequence[LogE
     assert line == f"process.outlives_kill model=m pid={farewell.child.pid} seconds=10"
     farewell.child.is_killed()
     assert farewell.over == 1
+    assert farewell.clock.getDelayedCalls() == []
+
+
+@pytest.mark.parametrize("what", ["child", "command"])
+def test_an_end_that_does_not_come_a_minute_after_the_killing_is_told_of_once(what: str) -> None:
+    farewell = Farewell(cmd_stop="stop it")
+    farewell.stopping.begin(1.0)
+    farewell.clock.advance(1.0)
+    stays, goes = (
+        (farewell.child, farewell.command) if what == "child" else (farewell.command, farewell.child)
+    )
+    goes.is_killed()
+
+    farewell.clock.advance(STUCK - 0.1)
+    assert farewell.stuck == 0
+    farewell.clock.advance(0.1)
+    farewell.clock.advance(1000.0)
+
+    assert (farewell.stuck, farewell.over) == (1, 0)
+    stays.is_killed()
+    assert (farewell.stuck, farewell.over) == (1, 1)
+    assert farewell.clock.getDelayedCalls() == []
+
+
+def test_an_end_that_comes_late_is_not_said_not_to_come() -> None:
+    farewell = Farewell()
+    farewell.stopping.begin(1.0)
+    farewell.clock.advance(1.0)
+    farewell.clock.advance(STUCK - 0.1)
+
+    farewell.child.is_killed()
+
+    assert (farewell.stuck, farewell.over) == (0, 1)
     assert farewell.clock.getDelayedCalls() == []
