@@ -155,7 +155,7 @@ class Desk:
             return []
         going = [row for row in page.tickets if not row.paused]
         self._went.clear()
-        return [] if any(row.max_wait for row in going) else [row.ticket.number for row in going]
+        return [] if any(row.max_wait is not None for row in going) else [row.ticket.number for row in going]
 
     def goes_otherwise(self, foretold: list[int]) -> str:
         """What is wrong with the order in which they have gone since."""
