@@ -83,7 +83,7 @@ class Loads:
                 if server.state not in (State.STOPPED, State.SHUTDOWN)
             ]
             self._running = frozenset(model for model, _ in there)
-            self._stopping = frozenset(model for model, server in there if server.state is State.STOPPING)
+            self._stopping = frozenset(model for model, server in there if server.leaving)
             self.ready = frozenset(
                 model for model, server in there if server.lasting and model not in self._doubts
             )

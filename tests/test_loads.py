@@ -191,3 +191,16 @@ def test_two_jobs_that_find_their_server_dead_begin_one_load() -> None:
     assert [one.result for one in revived] == [True, True]
     assert rig.tally.swaps == [("a", "request"), ("a", "revive")]
     assert rig.tally.ended == [("a", 0.0), ("a", 1.0)]
+
+
+def test_a_child_that_is_stopped_while_it_starts_is_on_its_way_out_too() -> None:
+    yard = Yard("a")
+    yard.loads.begin("a", frozenset(), "preload")
+    assert yard.loads.facts().stopping == frozenset()
+
+    yard.loads.dismiss("a")
+
+    assert yard.rig.state("a") is State.STARTING
+    assert (yard.loads.facts().running, yard.loads.facts().stopping) == ({"a"}, {"a"})
+    yard.rig.goes("a")
+    assert (yard.loads.facts().running, yard.loads.facts().stopping) == (frozenset(), frozenset())

@@ -85,8 +85,8 @@ class ModelServer:
             logbook: takes what the child writes.
             changed: told (model id, old, new) after each change of state.
             may_expire: asked with the model id before its `ttl` ends it.
-            moved: called in the very moment when `state`, `lasting` or `outdated` changes; it may only
-                note that.
+            moved: called in the very moment when `state`, `lasting`, `outdated` or `leaving` changes; it
+                may only note that.
             is_own: whether this very daemon listens at an address: no model can be there.
         """
         self.model = model
@@ -129,6 +129,11 @@ class ModelServer:
     def outdated(self) -> bool:
         """Whether it is ready, but another configuration replaces it as soon as its uses have ended."""
         return self.state is State.READY and self._successor is not None
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its child is on its way out, also where it still counts as starting."""
+        return self._run is not None and self._run.was_stopped
 
     def ensure_ready(self) -> Deferred[None]:
         """Have it ready: start it if need be, or join a start under way.
@@ -314,6 +319,7 @@ class ModelServer:
         if self.state is State.READY:
             self._move(self._life.asked_to_stop)
         self._run.stop(min(grace, START_GRACE) if self.state is State.STARTING else grace, why)
+        self._moved()
 
     def _stuck(self) -> None:
         """Nobody who could do something else waits for what does not come."""

@@ -40,7 +40,8 @@ def replan(
 ) -> Replanned:
     """Return how the loads of a handover go on under another configuration.
 
-    A load that nobody waits for goes on only where it has nobody to evict, and nobody's end to wait for.
+    A load that nobody waits for goes on only where it has nobody to evict, and nobody's end to wait for, or
+    where it is that of a protected model whose child has begun.
 
     Args:
         handover: what the scheduler before knew.
@@ -56,10 +57,11 @@ def replan(
     claimed = tuple(Resume(model, make_room(model, running) - serving - targets.keys()) for model in targets)
     evicted = frozenset[str]().union(*(load.evict for load in claimed))
     kept: set[str] = set()
+    begun = facts.running - facts.stopping
     ended = {ticket.model for ticket, _ in refused} - serving - targets.keys()
     for model in sorted(handover.unclaimed - serving - targets.keys()):
         stays = model in models and model not in evicted
-        if stays and (model in protected & facts.running or not make_room(model, running | kept)):
+        if stays and (model in protected & begun or not make_room(model, running | kept)):
             kept.add(model)
         else:
             ended.add(model)

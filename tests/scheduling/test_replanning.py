@@ -139,6 +139,8 @@ def test_unless_it_may_or_that_model_is_going_or_has_a_job_beside_it(more: dict[
 def test_a_protected_model_that_nobody_waits_for_is_loaded_to_the_end() -> None:
     assert change("AC", unclaimed="A", protected="A").unclaimed == {"A"}
     assert change("C", unclaimed="A", protected="A").ended == {"A"}  # it has not begun
+    assert change("AC", unclaimed="A", protected="A", stopping="AC").ended == {"A"}  # nor has its next child
+    assert change("A", unclaimed="A", protected="A", stopping="A").unclaimed == {"A"}
 
 
 # In a box.
