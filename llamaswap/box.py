@@ -200,7 +200,10 @@ class Box:
         self.measures.serving[number] = (ticket.model, began, verdict)
         if waiter.wish.looks_only or waiter.wish.reason == "preload":
             self.measures.cut_short(number)  # a look or a greeting says nothing about how long jobs take
-        waiter.end(Lease(server=server, verdict=verdict, load=load, crashes=server.crashes, number=number))
+        crashes, stops = server.crashes, server.stops
+        waiter.end(
+            Lease(server=server, verdict=verdict, load=load, crashes=crashes, stops=stops, number=number)
+        )
 
     def _log_dispatch(self, ticket: Ticket, verdict: Verdict, resident: bool) -> None:
         self._log.info(

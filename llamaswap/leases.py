@@ -78,4 +78,5 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None  # None for a call that went past the queue
     load: float  # seconds of load between dispatch and lease; 0 when the model was resident
     crashes: int = 0  # of the server, by the time of the lease
+    stops: int = 0  # of the server, by that time
     number: int = 0  # of the ticket; 0 for a call that went past the queue

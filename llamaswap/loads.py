@@ -159,6 +159,8 @@ class Loads:
             return True
         if lease.verdict is None or server.crashes == lease.crashes or self._fleet.get(model) is not server:
             return False
+        if server.stops != lease.stops:
+            return False
         if not self._reports.fits(model):
             return False
         began = self._clock.seconds()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
@@ -193,14 +194,41 @@ def test_two_jobs_that_find_their_server_dead_begin_one_load() -> None:
     assert rig.tally.ended == [("a", 0.0), ("a", 1.0)]
 
 
+@pytest.mark.parametrize("going", [True, False])  # whether the one that is stopped has not gone yet
+@pytest.mark.parametrize("again", [True, False])  # whether there was another one by then
+def test_a_server_that_died_and_that_somebody_has_stopped_since_stays_stopped(
+    again: bool, going: bool
+) -> None:
+    rig = DispatchRig("a", use=SchedulerName.FIFO)
+    rig.warm("a")
+    caller = rig.call("a")
+    assert caller.lease is not None
+    rig.child("a").is_killed()
+    if again:
+        rig.call("a")
+    Deferred.fromCoroutine(rig.dispatcher.unload(frozenset("a")))
+    if not going:
+        rig.goes("a")
+    starts = rig.starts("a")
+
+    revived = Deferred.fromCoroutine(rig.dispatcher.revive(caller.lease))
+    rig.clock.advance(1.0)
+    rig.goes("a")
+
+    assert revived.result is False
+    assert rig.starts("a") == starts
+    assert rig.tally.swaps == [("a", "request")] * (2 if again else 1)
+
+
 def test_a_child_that_is_stopped_while_it_starts_is_on_its_way_out_too() -> None:
     yard = Yard("a")
     yard.loads.begin("a", frozenset(), "preload")
-    assert yard.loads.facts().stopping == frozenset()
+    assert not yard.loads.facts().stopping
 
     yard.loads.dismiss("a")
 
     assert yard.rig.state("a") is State.STARTING
-    assert (yard.loads.facts().running, yard.loads.facts().stopping) == ({"a"}, {"a"})
+    assert yard.loads.facts().running == yard.loads.facts().stopping == {"a"}
     yard.rig.goes("a")
-    assert (yard.loads.facts().running, yard.loads.facts().stopping) == (frozenset(), frozenset())
+    assert not yard.loads.facts().running
+    assert not yard.loads.facts().stopping

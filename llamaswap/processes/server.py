@@ -93,6 +93,7 @@ class ModelServer:
         self.address = Address("", 0, "", "")  # valid while ready
         self.loads = 0  # times that it became ready
         self.crashes = 0  # times that it ended by itself after that
+        self.stops = 0  # times that somebody asked it to stop
         self._children = children
         self._clock = clock
         self._prober = prober
@@ -167,6 +168,7 @@ class ModelServer:
             Fires when nothing of the child is left; fails with `ServerStuck` if
             that does not come, and with `ServerGone` after a shutdown.
         """
+        self.stops += 1
         if self.state is State.SHUTDOWN:
             return fail(ServerGone(f"{self.model.id}: is shut down"))
         if self._run is not None and self._run.stuck:
