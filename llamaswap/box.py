@@ -74,7 +74,7 @@ class Box:
         self.observer = observer
         self.estimates = estimates
         self.waiters: dict[int, Waiter] = {}
-        self.measures = Measures(clock, observer, estimates)
+        self.measures = Measures(observer, estimates)
         self.bounds = Bounds(clock, self._deadline_passed)
         self.loads = Loads(
             fleet,

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from twisted.internet.interfaces import IReactorTime
-
 from llamaswap.leases import DispatchObserver
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.forecast import Eta
@@ -31,8 +29,7 @@ class Measures:
         expected: by ticket number the seconds of waiting that were forecast, of the samples.
     """
 
-    def __init__(self, clock: IReactorTime, observer: DispatchObserver, estimates: Estimates) -> None:
-        self._clock = clock
+    def __init__(self, observer: DispatchObserver, estimates: Estimates) -> None:
         self._observer = observer
         self._estimates = estimates
         self.learns = False

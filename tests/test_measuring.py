@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from twisted.internet.task import Clock
-
 from llamaswap.config.model import SchedulerName, SerialSettings
 from llamaswap.measuring import Measures
 from llamaswap.scheduling.estimates import Estimates
@@ -121,7 +119,7 @@ def test_a_forecast_counts_no_more_once_somebody_interferes() -> None:
 
 
 def test_who_holds_which_model_is_known() -> None:
-    measures = Measures(Clock(), Tally(), Estimates())
+    measures = Measures(Tally(), Estimates())
     measures.serving[1] = ("a", 0.0, None)
 
     assert measures.holds("a")

@@ -39,7 +39,6 @@ class Kin:
         "memories",
         "names",
         "repeated",
-        "sized",
         "version",
     )
 
@@ -55,10 +54,9 @@ class Kin:
             else:
                 firsts[key] = value
         self.version = version
-        self.firsts = firsts  # first values by lower-case name; without Content-Length where `sized`
+        self.firsts = firsts  # first values by lower-case name, less what `part_from_length` took
         self.names = names  # of all fields in their order, in lower case
         self.repeated = repeated  # lower-case names of all but the first fields of a name
-        self.sized = False  # they have one Content-Length, and it is a number
         self._headers = headers
         self.memories: dict[Hashable, Any] = {}  # what was derived; for `recall`, and for who saves its call
         self.chunked = b"transfer-encoding" in firsts
@@ -73,7 +71,6 @@ class Kin:
         if text is None or not text.isdigit() or len(text) > MOST_DIGITS or LENGTH in self.repeated:
             return None
         del self.firsts[LENGTH]
-        self.sized = True
         return text
 
     def headers(self, length: bytes | None) -> Headers:

@@ -51,7 +51,6 @@ class Flight:
         "_cancel",
         "_client_host",
         "_head",
-        "_metadata",
         "_progress",
         "arrived",
         "model",
@@ -70,7 +69,6 @@ class Flight:
         client_host: str,
         arrived: float,
         cancel: Callable[[], None],
-        metadata: Mapping[str, str] | None,
     ) -> None:
         self.number = number
         self.model = model
@@ -82,7 +80,6 @@ class Flight:
         self._client_host = client_host
         self._progress: Progress = _NO_PROGRESS
         self._cancel = cancel
-        self._metadata = metadata
         self._at_us = -1  # when it arrived, in unix microseconds; below 0 until somebody asks
 
     @property
@@ -127,7 +124,7 @@ class Flight:
         elapsed = max(0.0, now - self.arrived)
         if self._at_us < 0:
             self._at_us = microseconds(wall - elapsed)
-        shown: dict[str, Any] = {
+        return {
             "id": self.id,
             "timestamp": write_moment(self._at_us),
             "model": self.model,
@@ -139,9 +136,6 @@ class Flight:
             "resp_bytes": self.resp_bytes,
             "elapsed_ms": int(elapsed * 1000),
         }
-        if self._metadata:
-            shown["metadata"] = dict(self._metadata)
-        return shown
 
 
 class InFlight:
@@ -173,7 +167,6 @@ class InFlight:
         client_host: str,
         arrived: float,
         cancel: Callable[[], None],
-        metadata: Mapping[str, str] | None = None,
     ) -> Flight:
         """Take a request up; its `Flight.left` must be called, whatever happens to it.
 
@@ -184,7 +177,7 @@ class InFlight:
             cancel: ends the request; called at most once per `cancel` of its id.
         """
         self._entered = number = self._entered + 1
-        flight = Flight(self, number, model, req_path, head, client_host, arrived, cancel, metadata)
+        flight = Flight(self, number, model, req_path, head, client_host, arrived, cancel)
         self._flights[number] = flight
         if self._watcher is not None:
             self.changed(flight)

@@ -71,9 +71,7 @@ _VIRTUAL_MAKERS: Final = (
     ("Virtual Machine", "Hyper-V"),
     ("bhyve", "bhyve"),
 )
-
-
-_DMI: Final = ("sys_vendor", "product_name", "bios_vendor")
+_DMI: Final = ("sys_vendor", "product_name", "bios_vendor")  # files that may name one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +142,7 @@ def _surroundings(root: Path, uname: Uname, cpuinfo: str) -> tuple[str, str | No
         return "container", container
     if "microsoft" in uname.release.lower():
         return "wsl", "WSL"
-    makers = " ".join(
-        read_text(root / "sys/class/dmi/id" / name) or ""
-        for name in ("sys_vendor", "product_name", "bios_vendor")
-    )
+    makers = " ".join(read_text(root / "sys/class/dmi/id" / name) or "" for name in _DMI)
     for word, name in _VIRTUAL_MAKERS:
         if word in makers:
             return "virtual_machine", name
