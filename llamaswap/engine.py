@@ -98,11 +98,6 @@ class Engine:
         """Return whether a model's server answers now."""
         return self.state(model) == State.READY
 
-    def pids(self) -> Mapping[str, int]:
-        """Return the process ids of the running children, by model id."""
-        reports = [server.report() for server in self.fleet.values()]
-        return {report.model: report.pid for report in reports if report.pid is not None}
-
     def view(self) -> QueueView:
         """Return the scheduler's snapshot."""
         return self.dispatcher.view()

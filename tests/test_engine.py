@@ -9,15 +9,13 @@ from support.dispatch_rig import nothing_goes_wrong
 from support.web_daemon import WebDaemon
 
 
-def test_states_and_pids_are_those_of_the_children() -> None:
+def test_states_are_those_of_the_children() -> None:
     daemon = WebDaemon()
     assert daemon.engine.states() == {"a": "stopped", "b": "stopped"}
-    assert daemon.engine.pids() == {}
 
     daemon.chat("b")
 
     assert daemon.engine.states() == {"a": "stopped", "b": "starting"}
-    assert daemon.engine.pids() == {"b": daemon.child.pid}
 
 
 def test_a_server_that_stops_keeps_no_connection() -> None:

@@ -18,7 +18,7 @@ from llamaswap.config.model import Config, ModelConfig, SchedulerConfig, Schedul
 from llamaswap.scheduling.estimates import Estimates
 from llamaswap.scheduling.sketches import WINDOW
 from llamaswap.seeding import ENOUGH_LOADS, FARTHEST, STEP, Seeding
-from support.activity_rows import ListeningClock, WeakStore, visit
+from support.activity_rows import ListeningClock, Ready, WeakStore, add_all, visit
 from support.traces import dispatched, row
 
 SERIAL, FIFO = SchedulerName.SERIAL, SchedulerName.FIFO
@@ -61,7 +61,7 @@ class Desk:
 
     def starts(self, *past: Activity) -> None:
         """The daemon starts when these rows are there."""
-        self.store.add_all(past)
+        add_all(self.store, past)
         self.journal.start()
 
     def learns(self, config_: Config) -> None:
@@ -158,7 +158,7 @@ def test_what_comes_while_the_past_is_read_counts_once_and_outlives_the_past(des
 
     desk.seeding.begin(config("a"), desk.journal)
     for _ in range(40):
-        desk.journal.write(job(run=50, load=9))
+        desk.journal.leave(Ready(job(run=50, load=9)))
         desk.estimates.ran("a", 50.0)
     desk.estimates.loaded("a", 9.0)
     desk.clock.advance(GATHER)
@@ -325,7 +325,7 @@ def test_what_was_measured_while_rows_were_in_memory_is_not_asked_of_a_file(desk
     desk.starts()
     desk.learns(config("a", path=None))
     desk.estimates.ran("a", 10.0)
-    desk.store.add_all([job("a")])  # a row that the journal of before has handed over
+    add_all(desk.store, [job("a")])  # a row that the journal of before has handed over
 
     desk.learns(config("a"))
 

@@ -6,7 +6,7 @@ No thread, no clock and no store: `journal` has those.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from twisted.logger import Logger
@@ -18,9 +18,6 @@ ENOUGH: Final = 20  # rows that need not wait for more: a batch of 100 saves 4 u
 MOST_AT_ONCE: Final = 256  # rows of a batch
 MOST_WAITING: Final = 10_000  # rows
 
-Stored = Callable[[int], None]
-"""Told the id of a row that has been stored."""
-
 
 class Entry(Protocol):
     """Somebody who leaves a row."""
@@ -30,25 +27,6 @@ class Entry(Protocol):
 
     def stored(self, row_id: int) -> None:
         """The row can be read under this id; never called for one that is lost."""
-
-
-class Ready:
-    """An entry whose row was there from the beginning."""
-
-    __slots__ = ("_row", "_stored")
-
-    def __init__(self, row: Activity, stored: Stored | None) -> None:
-        self._row = row
-        self._stored = stored
-
-    def activity(self) -> Activity:
-        """Return the row."""
-        return self._row
-
-    def stored(self, row_id: int) -> None:
-        """Pass the id on, if somebody wants to know."""
-        if self._stored is not None:
-            self._stored(row_id)
 
 
 class Backlog:

@@ -26,9 +26,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
-from llamaswap.activity.backlog import Backlog, Entry, Ready, Stored
+from llamaswap.activity.backlog import Backlog, Entry
 from llamaswap.activity.query import ActivityQuery
-from llamaswap.activity.record import Activity
 from llamaswap.activity.rows import Values
 from llamaswap.activity.store import ActivityStore
 
@@ -98,11 +97,6 @@ class Journal:
         """How many rows are not handed to the store yet."""
         return len(self._backlog)
 
-    @property
-    def dropped(self) -> int:
-        """How many rows were lost since the store began to fail; 0 when it works."""
-        return self._backlog.dropped
-
     def start(self) -> None:
         """Open the store, in the caller's thread, and start the writing one.
 
@@ -115,14 +109,6 @@ class Journal:
         self._pool.threadFactory = partial(threading.Thread, daemon=True)  # type: ignore[assignment]  # same call
         self._pool.start()
         self._write_all()
-
-    def write(self, activity: Activity, stored: Stored | None = None) -> None:
-        """Take a row as it is; otherwise as `leave`.
-
-        Args:
-            stored: called with the row's id once it can be read; never for a row that is lost.
-        """
-        self.leave(Ready(activity, stored))
 
     def leave(self, entry: Entry) -> None:
         """Take a row; never waits and never fails.  Rows that come after `close` are not kept."""

@@ -40,8 +40,11 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.duration_ms, self.usage.upstream_ms)
 
 
-def row_json(row_id: int, activity: Activity, *, has_capture: bool = False) -> dict[str, Any]:
-    """Show a row as the API's object; an empty error or metadata is left out."""
+def row_json(row_id: int, activity: Activity) -> dict[str, Any]:
+    """Show a row as the API's object; an empty error or metadata is left out.
+
+    Whether it has a capture is for whoever keeps those to say.
+    """
     usage = activity.usage
     row: dict[str, Any] = {
         "id": row_id,
@@ -60,7 +63,7 @@ def row_json(row_id: int, activity: Activity, *, has_capture: bool = False) -> d
             "tokens_per_second": usage.tokens_per_second,
         },
         "duration_ms": activity.lasted_ms,
-        "has_capture": has_capture,
+        "has_capture": False,
     }
     if activity.error_msg:
         row["error_msg"] = activity.error_msg

@@ -16,8 +16,8 @@ from llamaswap.activity.histogram import Spread, histogram
 from llamaswap.activity.inserting import Insertion
 from llamaswap.activity.opening import StoreUnusable, open_database, transaction
 from llamaswap.activity.query import SORTS, ActivityQuery
-from llamaswap.activity.record import Activity, row_json
-from llamaswap.activity.rows import FIELDS, INT64, Values, activity_of, text_of, values_of
+from llamaswap.activity.record import row_json
+from llamaswap.activity.rows import FIELDS, INT64, Values, activity_of, text_of
 
 __all__ = ["ActivityStore", "StoreUnusable"]
 
@@ -60,10 +60,6 @@ class ActivityStore:
         # Of rows in memory most give way to newer ones before anybody asks: those never see the table.
         self._unasked: deque[Values] = deque(maxlen=self._kept)
         self._last_id = 0  # of rows in memory, which have nobody else to count them
-
-    def add_all(self, rows: Sequence[Activity]) -> list[int]:
-        """Do as `add`."""
-        return self.add([values_of(row) for row in rows])
 
     def add(self, rows: Sequence[Values]) -> list[int]:
         """Add rows in one transaction, all or none; returns their ids in the same order.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from llamaswap.config.model import SelectorConfig
 from llamaswap.errors import Refusal
@@ -33,8 +31,7 @@ class NoTarget(Refusal):
 class Reservation:
     """A place at a selector's target, held from the choice until the response has ended.
 
-    Whoever resolved the name gives it back: with `release` or a `with` block,
-    and more than once does no harm.
+    Whoever resolved the name gives it back; more than once does no harm.
     """
 
     __slots__ = ("_give_back",)
@@ -47,14 +44,6 @@ class Reservation:
         give_back, self._give_back = self._give_back, None
         if give_back is not None:
             give_back()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
 
 
 @dataclass(frozen=True, slots=True)

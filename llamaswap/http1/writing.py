@@ -19,15 +19,6 @@ def usual_reason(status: int) -> bytes:
     return _REASONS.get(status, b"")
 
 
-def format_request(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Head of an HTTP/1.1 request, blank line included.
-
-    Raises:
-        ValueError: a part holds CR, LF or NUL, or the request line a blank too many.
-    """
-    return format_lines(request_line(method, target), headers) + b"\r\n"
-
-
 def request_line(method: bytes, target: bytes) -> bytes:
     """First line of an HTTP/1.1 request, without its end.
 

@@ -49,11 +49,6 @@ class Captures:
         self._awaiting_bytes = 0
 
     @property
-    def enabled(self) -> bool:
-        """Whether recording is worth the trouble."""
-        return self._capacity > 0
-
-    @property
     def largest_raw(self) -> int:
         """Bytes that one recording may hold; more would hardly fit when compressed."""
         return min(RAW_PER_COMPRESSED * self._capacity, LARGEST_RAW)

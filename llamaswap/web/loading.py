@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from random import Random
-from typing import Self
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
@@ -40,7 +39,7 @@ class LoadingStory:
 
     It begins when the request is admitted, and only if the model is not ready
     then; until that moment the exchange can still be refused with a status.
-    Leaving the `with` block ends the typing, whatever happened.
+    Whoever made it sees to it that it is hushed in the end, whatever happened.
 
     Args:
         early: the answer, an event stream.
@@ -72,12 +71,6 @@ class LoadingStory:
         self._pieces: deque[str] = deque()
         self._call: IDelayedCall | None = None
         self._began = self._tick_at = self._remark_at = 0.0  # seconds on the clock
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.hush()
 
     # What the dispatcher says.
 

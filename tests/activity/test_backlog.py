@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llamaswap.activity import backlog as backlog_module
-from llamaswap.activity.backlog import ENOUGH, MOST_AT_ONCE, Backlog, Ready
+from llamaswap.activity.backlog import ENOUGH, MOST_AT_ONCE, Backlog
 from llamaswap.activity.rows import Values
-from support.activity_rows import visit
+from support.activity_rows import Ready, visit
 
 
 def entry(number: int) -> Ready:
-    return Ready(visit(str(number)), None)
+    return Ready(visit(str(number)))
 
 
 def models(rows: list[Values] | tuple[Values, ...]) -> list[int]:

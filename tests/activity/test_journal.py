@@ -15,7 +15,7 @@ from llamaswap.activity.journal import GATHER, PATIENCE, RETRY, Journal, Journal
 from llamaswap.activity.query import ActivityQuery
 from llamaswap.activity.record import Activity
 from llamaswap.activity.store import ActivityStore, StoreUnusable
-from support.activity_rows import ListeningClock, WeakStore, visit
+from support.activity_rows import ListeningClock, Ready, WeakStore, visit
 
 FULL = sqlite3.OperationalError("database or disk is full")
 
@@ -36,7 +36,7 @@ class Desk:
     def write(self, *models: str) -> None:
         """Let rows come, and the moment pass for which they are gathered."""
         for model in models:
-            self.journal.write(visit(model))
+            self.journal.leave(Ready(visit(model)))
         self.clock.advance(GATHER)
 
     def listen_for_attempts(self, count: int) -> None:
@@ -88,9 +88,9 @@ def test_rows_are_stored_in_order_and_announced_with_their_ids(desk: Desk) -> No
 
 
 def test_rows_are_gathered_for_a_moment(desk: Desk) -> None:
-    desk.journal.write(visit("a"))
+    desk.journal.leave(Ready(visit("a")))
     desk.clock.advance(GATHER * 0.9)
-    desk.journal.write(visit("b"))
+    desk.journal.leave(Ready(visit("b")))
     assert desk.store.attempts == 0
 
     desk.clock.advance(GATHER * 0.1)
@@ -102,7 +102,7 @@ def test_rows_are_gathered_for_a_moment(desk: Desk) -> None:
 
 def test_as_soon_as_there_are_enough_rows_they_are_written(desk: Desk) -> None:
     for number in range(ENOUGH + 5):
-        desk.journal.write(visit(str(number)))
+        desk.journal.leave(Ready(visit(str(number))))
     desk.clock.listen_until(lambda: desk.written)
 
     assert desk.store.batches == [ENOUGH]
@@ -112,7 +112,7 @@ def test_as_soon_as_there_are_enough_rows_they_are_written(desk: Desk) -> None:
 def test_a_backlog_goes_in_batches_that_do_not_hold_the_reactor_for_long(desk: Desk) -> None:
     free = block(desk.store)
     for _ in range(ENOUGH + 2 * MOST_AT_ONCE + 1):
-        desk.journal.write(visit())
+        desk.journal.leave(Ready(visit()))
     free.set()
     desk.clock.advance(GATHER)
     desk.clock.listen_until(lambda: len(desk.written) == ENOUGH + 2 * MOST_AT_ONCE + 1)
@@ -133,7 +133,7 @@ def test_what_piled_up_goes_into_one_batch(desk: Desk) -> None:
 
 
 def test_a_question_sees_the_row_written_just_before(desk: Desk) -> None:
-    desk.journal.write(visit("m"))
+    desk.journal.leave(Ready(visit("m")))
     assert desk.clock.answer(desk.journal.stats("m"))["total_requests"] == 1
     assert desk.clock.answer(desk.journal.stats(None))["total_requests"] == 1
 
@@ -141,7 +141,7 @@ def test_a_question_sees_the_row_written_just_before(desk: Desk) -> None:
 def test_a_question_sees_the_rows_that_came_while_others_were_written(desk: Desk) -> None:
     free = block(desk.store)
     desk.write("being written")
-    desk.journal.write(visit("waiting"))
+    desk.journal.leave(Ready(visit("waiting")))
     asked = desk.journal.page(ActivityQuery())
     free.set()
 
@@ -152,7 +152,7 @@ def test_a_question_does_not_wait_for_rows_that_come_later(desk: Desk) -> None:
     free = block(desk.store)
     desk.write("before")
     asked = desk.journal.stats(None)
-    desk.journal.write(visit("after"))
+    desk.journal.leave(Ready(visit("after")))
     free.set()
 
     assert desk.clock.answer(asked)["total_requests"] == 1
@@ -162,7 +162,7 @@ def test_a_question_does_not_wait_for_rows_that_come_later(desk: Desk) -> None:
 def test_a_look_sees_what_is_stored_and_waits_for_nothing_else(desk: Desk) -> None:
     desk.write("stored")
     desk.clock.listen_until(lambda: desk.written)
-    desk.journal.write(visit("waits"))
+    desk.journal.leave(Ready(visit("waits")))
 
     assert desk.clock.answer(desk.journal.look(ActivityStore.newest)) == 1
     assert desk.journal.waiting == 1
@@ -192,7 +192,7 @@ def test_a_failing_store_is_told_once_and_rows_wait_for_it(desk: Desk, logged: l
     desk.write("a")
     desk.listen_for_attempts(1)
     for model in "bcd":
-        desk.journal.write(visit(model))
+        desk.journal.leave(Ready(visit(model)))
     desk.clock.advance(RETRY)
     desk.listen_for_attempts(2)
     desk.clock.advance(RETRY - 0.1)
@@ -218,15 +218,14 @@ def test_a_store_that_fails_for_long_costs_the_oldest_rows(
     desk.write("a")
     desk.listen_for_attempts(1)
     for model in "bcde":
-        desk.journal.write(visit(model))
-    assert (desk.journal.waiting, desk.journal.dropped) == (3, 2)
+        desk.journal.leave(Ready(visit(model)))
+    assert desk.journal.waiting == 3
 
     desk.store.trouble = None
     desk.clock.advance(RETRY)
     desk.clock.listen_until(lambda: len(desk.written) == 3)
 
     assert desk.rows() == ["c", "d", "e"]
-    assert desk.journal.dropped == 0
     (again,) = named(logged, "activity.store_works_again")
     assert again["lost"] == 2
 
@@ -274,9 +273,9 @@ class Broken:
 
 
 def test_a_fault_in_who_leaves_a_row_costs_no_other_row(desk: Desk, logged: list[LogEvent]) -> None:
-    desk.journal.write(visit("a"))
+    desk.journal.leave(Ready(visit("a")))
     desk.journal.leave(Broken())
-    desk.journal.write(visit("b"))
+    desk.journal.leave(Ready(visit("b")))
 
     assert desk.rows() == ["a", "b"]
     assert desk.written == [1, 2]
@@ -314,14 +313,14 @@ def test_starting_on_an_unusable_store_fails_at_once() -> None:
     journal = Journal(unusable, ListeningClock())
     with pytest.raises(StoreUnusable, match=r"a\.db: file is not a database"):
         journal.start()
-    journal.write(visit())
+    journal.leave(Ready(visit()))
     assert journal.waiting == 1
     assert journal.close().called
 
 
 def test_rows_from_before_the_start_are_stored_at_the_start() -> None:
     desk = Desk()
-    desk.journal.write(visit("early"))
+    desk.journal.leave(Ready(visit("early")))
     desk.journal.start()
     assert desk.rows() == ["early"]
     desk.clock.answer(desk.journal.close())
@@ -332,8 +331,8 @@ def test_closing_writes_what_waits_and_ends_the_thread() -> None:
     desk.journal.start()
     free = block(desk.store)
     desk.write("a")
-    desk.journal.write(visit("b"))
-    desk.journal.write(visit("c"))
+    desk.journal.leave(Ready(visit("b")))
+    desk.journal.leave(Ready(visit("c")))
     closed = desk.journal.close()
     assert not closed.called
     free.set()
@@ -348,7 +347,7 @@ def test_a_closed_journal_takes_no_rows_and_no_questions() -> None:
     desk = Desk()
     desk.journal.start()
     desk.clock.answer(desk.journal.close())
-    desk.journal.write(visit())
+    desk.journal.leave(Ready(visit()))
     assert desk.journal.waiting == 0
     with pytest.raises(JournalClosed):
         desk.clock.answer(desk.journal.page(ActivityQuery()))
@@ -368,7 +367,7 @@ def test_closing_while_the_store_fails_tries_once_more_and_tells_the_loss(logged
     desk.store.trouble = FULL
     desk.write("a")
     desk.listen_for_attempts(1)
-    desk.journal.write(visit("b"))
+    desk.journal.leave(Ready(visit("b")))
     desk.clock.answer(desk.journal.close())
     assert desk.store.attempts == 2
     assert desk.clock.getDelayedCalls() == []
@@ -411,12 +410,12 @@ def test_an_heir_gets_what_waits_and_what_still_comes(desk: Desk) -> None:
     heir.journal.start()
     told: list[tuple[str, int]] = []
     free = block(desk.store)
-    desk.journal.write(visit("being written"), lambda row_id: told.append(("being written", row_id)))
+    desk.journal.leave(Ready(visit("being written"), lambda row_id: told.append(("being written", row_id))))
     desk.clock.advance(GATHER)
-    desk.journal.write(visit("waiting"), lambda row_id: told.append(("waiting", row_id)))
+    desk.journal.leave(Ready(visit("waiting"), lambda row_id: told.append(("waiting", row_id))))
 
     closed = desk.journal.hand_over(heir.journal)
-    desk.journal.write(visit("late"), lambda row_id: told.append(("late", row_id)))
+    desk.journal.leave(Ready(visit("late"), lambda row_id: told.append(("late", row_id))))
     free.set()
     desk.clock.answer(closed)
 
@@ -431,10 +430,10 @@ def test_an_heir_gets_what_waits_and_what_still_comes(desk: Desk) -> None:
 def test_rows_that_are_only_gathered_belong_to_the_store_that_is_replaced(desk: Desk) -> None:
     heir = Desk()
     heir.journal.start()
-    desk.journal.write(visit("before"))
+    desk.journal.leave(Ready(visit("before")))
 
     closed = desk.journal.hand_over(heir.journal)
-    desk.journal.write(visit("after"))
+    desk.journal.leave(Ready(visit("after")))
     desk.clock.answer(closed)
 
     assert desk.store.batches == [1]
@@ -464,7 +463,7 @@ def test_an_heir_may_have_an_heir(desk: Desk) -> None:
 
     desk.clock.answer(desk.journal.hand_over(second.journal))
     second.clock.answer(second.journal.hand_over(third.journal))
-    desk.journal.write(visit("very late"))
+    desk.journal.leave(Ready(visit("very late")))
     third.clock.advance(GATHER)
     third.clock.listen_until(lambda: third.written == [1])
 

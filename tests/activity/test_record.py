@@ -59,10 +59,6 @@ def test_a_row_lasts_as_long_as_its_upstream_was_busy() -> None:
     assert row_json(1, visit(duration_ms=2000, usage=Usage(upstream_ms=1450)))["duration_ms"] == 2000
 
 
-def test_a_capture_is_told_by_who_keeps_it() -> None:
-    assert row_json(1, visit(), has_capture=True)["has_capture"] is True
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -85,13 +85,6 @@ def test_spillover_goes_back_to_a_target_whose_request_has_ended() -> None:
     assert bench.targets(2) == "a c"
 
 
-def test_a_reservation_is_released_at_the_end_of_its_block() -> None:
-    bench = Bench("spillover")
-    with bench.choose().reservation:
-        assert bench.choose().target == "b"
-    assert bench.choose().target == "a"
-
-
 def test_equally_busy_targets_take_turns() -> None:
     bench = Bench("spillover", "a b")
     bench.states = {"a": "ready", "b": "starting"}

@@ -9,8 +9,7 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import end_to_end, upgrade_headers
 from llamaswap.http1.relay import Ended, Outcome, relay
 from llamaswap.http1.tunnel import HIGH_WATER_BYTES
-from llamaswap.http1.writing import format_request
-from support.http1_wires import Clients, End, Upstreams
+from support.http1_wires import Clients, End, Upstreams, format_request
 
 ASK = b"GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nDate: d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"

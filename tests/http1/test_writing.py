@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from llamaswap.http1.writing import format_around_length, format_request, format_response
+from llamaswap.http1.writing import format_around_length, format_lines, format_response, request_line
 
 
 def test_heads_are_written_in_order_and_case() -> None:
     fields = [(b"hOST", b"h"), (b"X-Empty", b"")]
 
-    assert format_request(b"GET", b"/x?y", fields) == b"GET /x?y HTTP/1.1\r\nhOST: h\r\nX-Empty: \r\n\r\n"
+    asked = format_lines(request_line(b"GET", b"/x?y"), fields)
+    assert asked == b"GET /x?y HTTP/1.1\r\nhOST: h\r\nX-Empty: \r\n"
     assert format_response(404, ()) == b"HTTP/1.1 404 Not Found\r\n\r\n"
     assert format_response(200, (), reason=b"Fine") == b"HTTP/1.1 200 Fine\r\n\r\n"
     assert format_response(299, ()) == b"HTTP/1.1 299 \r\n\r\n"
@@ -32,11 +33,11 @@ def test_no_value_can_smuggle_in_a_line(value: bytes) -> None:
     with pytest.raises(ValueError):
         format_response(307, [(b"Location", value)])
     with pytest.raises(ValueError):
-        format_request(b"GET", b"/", [(b"X", value)])
+        format_lines(request_line(b"GET", b"/"), [(b"X", value)])
     with pytest.raises(ValueError):
-        format_request(b"GET", b"/" + value, [])
+        format_lines(request_line(b"GET", b"/" + value), [])
 
 
 def test_a_target_with_a_blank_is_no_target() -> None:
     with pytest.raises(ValueError):
-        format_request(b"GET", b"/a b", [])
+        request_line(b"GET", b"/a b")

@@ -20,8 +20,8 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import end_to_end
 from llamaswap.http1.relay import Ended, Outcome, relay
 from llamaswap.http1.server import ServerFactory
-from llamaswap.http1.writing import format_request
 from support.http1_sockets import DEADLINE, Talk, finish, on_sockets, reactor, until
+from support.http1_wires import format_request
 
 pytestmark = pytest.mark.integration
 

@@ -111,7 +111,6 @@ def test_what_is_small_and_what_is_not_are_shown_alike() -> None:
 def test_a_buffer_of_zero_keeps_nothing() -> None:
     store = Captures(0)
 
-    assert not store.enabled
     assert not store.keep(1, capture(b"x"))
     assert store.show(1) is None
 
@@ -159,7 +158,7 @@ def test_a_smaller_buffer_keeps_the_newest_and_a_larger_one_all() -> None:
     assert [row_id for row_id in (2, 3, 4) if row_id in store] == [2, 3, 4]
 
     store.resize(0)
-    assert (store.enabled, store.held_bytes, 4 in store) == (False, 0, False)
+    assert (store.largest_raw, store.held_bytes, 4 in store) == (0, 0, False)
 
 
 def test_a_cleared_store_has_room_again() -> None:

@@ -15,6 +15,7 @@ from llamaswap.activity.store import ActivityStore
 from llamaswap.config.load import load
 from llamaswap.metering.headers import REDACTED, shown_headers
 from llamaswap.web.routes import ROUTES
+from support.activity_rows import add_all
 from support.security_hostile import FORGED, logged
 from support.web_daemon import WebDaemon, basic
 from support.web_talk import Talk
@@ -100,7 +101,7 @@ def test_the_store_on_disk_holds_neither_bodies_nor_queries_nor_fields(tmp_path:
     daemon.upstream().answers(b'{"content":"ANSWERMARK"}', more="X-Odd: OTHERMARK\r\n")
     assert asked.status == 200
     store = ActivityStore(str(tmp_path / "activity.db"), 1000)
-    store.add_all(daemon.rows)
+    add_all(store, daemon.rows)
     store.close()
 
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())

@@ -14,7 +14,7 @@ from zope.interface import implementer
 
 from llamaswap.activity.journal import JournalReactor
 from llamaswap.activity.record import Activity
-from llamaswap.activity.rows import Values
+from llamaswap.activity.rows import Values, values_of
 from llamaswap.activity.store import ActivityStore
 from llamaswap.metering.usage import Usage
 
@@ -44,6 +44,32 @@ def visit(
         error_msg=error_msg,
         metadata=metadata or {},
     )
+
+
+def add_all(store: ActivityStore, rows: Sequence[Activity]) -> list[int]:
+    """Do as `ActivityStore.add`, with rows that are not cut into columns yet."""
+    return store.add([values_of(row) for row in rows])
+
+
+class Ready:
+    """Somebody who leaves a row that was there from the beginning; a `backlog.Entry`.
+
+    Args:
+        stored: called with the row's id once it can be read.
+    """
+
+    def __init__(self, row: Activity, stored: Callable[[int], None] | None = None) -> None:
+        self._row = row
+        self._stored = stored
+
+    def activity(self) -> Activity:
+        """Return the row."""
+        return self._row
+
+    def stored(self, row_id: int) -> None:
+        """Pass the id on, if somebody wants to know."""
+        if self._stored is not None:
+            self._stored(row_id)
 
 
 @implementer(JournalReactor)

@@ -10,8 +10,7 @@ from llamaswap.http1.client import Pool, UpstreamFailed
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import ResponseHead, end_to_end
 from llamaswap.http1.relay import Ended, Outcome, relay
-from llamaswap.http1.writing import format_request
-from support.http1_wires import Clients, Upstreams
+from support.http1_wires import Clients, Upstreams, format_request
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
 OLD = b"GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"

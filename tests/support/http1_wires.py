@@ -6,7 +6,7 @@ for the reactor through which a pool connects and for the servers behind it.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from io import BytesIO
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
@@ -22,10 +22,16 @@ from zope.interface import implementer
 
 from llamaswap.http1.client import ClientReactor
 from llamaswap.http1.server import Handler, Limits, ServerFactory
+from llamaswap.http1.writing import format_lines, request_line
 
 T = TypeVar("T")
 
 TODAY = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+def format_request(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Head of an HTTP/1.1 request, blank line included."""
+    return format_lines(request_line(method, target), headers) + b"\r\n"
 
 
 class Running(Generic[T]):

@@ -8,6 +8,7 @@ from pathlib import Path
 from llamaswap.activity.record import Activity
 from llamaswap.activity.store import ActivityStore
 from llamaswap.metering.usage import Usage
+from support.activity_rows import add_all
 
 AZURE_2023 = """\
 TIMESTAMP,ContextTokens,GeneratedTokens
@@ -87,6 +88,6 @@ def dispatched(
 def store(path: Path, rows: Iterable[Activity]) -> Path:
     """Write an activity store as the daemon does."""
     activity = ActivityStore(str(path), 0)
-    activity.add_all(list(rows))
+    add_all(activity, list(rows))
     activity.close()
     return path

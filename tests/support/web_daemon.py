@@ -29,7 +29,7 @@ from twisted.internet.interfaces import (
 from typing_extensions import override
 from zope.interface import implementer
 
-from llamaswap.activity.backlog import Entry, Stored
+from llamaswap.activity.backlog import Entry
 from llamaswap.activity.journal import Journal, StoreFailed
 from llamaswap.activity.query import ActivityQuery
 from llamaswap.activity.record import Activity
@@ -49,6 +49,7 @@ from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks
 from llamaswap.telemetry.resources import Resources
 from llamaswap.telemetry.sampler import Sampler
+from support.activity_rows import add_all
 from support.http1_wires import TODAY, End, Upstreams
 from support.processes_fakes import FakeChild, FakeChildren, FakeProber
 from support.web_talk import Talk, Upstream
@@ -126,14 +127,10 @@ class NotedRows(Journal):
 
     @override
     def leave(self, entry: Entry) -> None:
-        self.write(entry.activity(), entry.stored)
-
-    @override
-    def write(self, activity: Activity, stored: Stored | None = None) -> None:
+        activity = entry.activity()
         self.rows.append(activity)
-        (row_id,) = self.store.add_all([activity])
-        if stored is not None:
-            stored(row_id)
+        (row_id,) = add_all(self.store, [activity])
+        entry.stored(row_id)
         self.told(row_id)
 
     @override

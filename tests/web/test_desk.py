@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import llamaswap
-from support.activity_rows import visit
+from support.activity_rows import Ready, visit
 from support.telemetry_machine import Machine
 from support.web_daemon import NOON, WebDaemon
 
@@ -144,8 +144,8 @@ def test_metrics_show_the_queue_as_it_is_now() -> None:
 
 def test_activity_is_shown_newest_first() -> None:
     daemon = WebDaemon()
-    daemon.journal.write(visit("m1"))
-    daemon.journal.write(visit("m2", metadata={"serial_band": "batch"}))
+    daemon.journal.leave(Ready(visit("m1")))
+    daemon.journal.leave(Ready(visit("m2", metadata={"serial_band": "batch"})))
 
     page = daemon.get("/api/metrics/activity?limit=10").json
 
@@ -164,7 +164,7 @@ def test_a_bad_question_about_activity_is_told_what_is_wrong() -> None:
 
 def test_stats_are_sums_over_all_or_one_model() -> None:
     daemon = WebDaemon()
-    daemon.journal.write(visit("m1"))
+    daemon.journal.leave(Ready(visit("m1")))
 
     assert daemon.get("/api/metrics/stats").json["total_requests"] == 1
     assert daemon.get("/api/metrics/stats?model=m2").json["total_requests"] == 0

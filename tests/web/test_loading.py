@@ -185,12 +185,12 @@ def test_there_is_no_second_farewell() -> None:
     assert telling.client.take() == b""
 
 
-def test_leaving_the_block_ends_the_typing() -> None:
+def test_being_hushed_ends_the_typing() -> None:
     telling = Telling()
+    telling.story.dispatched()
+    assert telling.timers() == 1
 
-    with telling.story:
-        telling.story.dispatched()
-        assert telling.timers() == 1
+    telling.story.hush()
 
     assert telling.timers() == 0
 

@@ -10,11 +10,10 @@ from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import Headers
 from llamaswap.http1.relay import relay
-from llamaswap.http1.writing import format_request
 from llamaswap.proxying.local import upstream_fields
 from llamaswap.web.answers import refuse
 from llamaswap.web.websockets import goes_past_the_queue, is_websocket
-from support.http1_wires import Clients, End, Upstreams
+from support.http1_wires import Clients, End, Upstreams, format_request
 
 PLAIN = ModelConfig(id="m1")
 IGNORING = ModelConfig(id="m1", ignore_websockets=True)
