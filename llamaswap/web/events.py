@@ -46,11 +46,9 @@ class Events:
         Raises:
             TooManyReaders: there are enough already.
         """
-        if exchange.head.method == b"HEAD":
-            exchange.stream(200, _HEADERS).finish()
+        stream = self._readers.begin(exchange, _HEADERS)
+        if stream is None:
             return
-        self._readers.come()
-        stream = exchange.stream(200, _HEADERS)
         reader = Reader(stream, self._bulletin.current, exchange.client_host)
         exchange.on_drain = reader.drained
         self._open[reader] = self._bulletin.listen(reader.tell)

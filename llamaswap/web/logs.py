@@ -75,11 +75,9 @@ class Logs:
             TooManyReaders: there are enough already.
         """
         book = self._find(unquote_to_bytes(rest).decode("utf-8", "replace"))
-        if exchange.head.method == b"HEAD":
-            exchange.stream(200, _STREAM_HEADERS).finish()
+        stream = self._readers.begin(exchange, _STREAM_HEADERS)
+        if stream is None:
             return
-        self._readers.come()
-        stream = exchange.stream(200, _STREAM_HEADERS)
         if not _without_history(exchange.head):
             stream.write(book.history())
         self._streams[stream] = book.subscribe(partial(_write_if_read, stream))

@@ -1,9 +1,13 @@
-"""How many streams of events and logs are open: each may keep a MiB for a reader that does not read."""
+"""How streams of events and logs begin, and how many may: each may keep a MiB for one who does not read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from llamaswap.ceilings import Ceiling
-from llamaswap.errors import TooManyReaders
+from llamaswap.errors import Header, TooManyReaders
+from llamaswap.http1.exchange import Exchange
+from llamaswap.http1.stream import ResponseStream
 
 
 class Readers:
@@ -19,16 +23,23 @@ class Readers:
         self._ceiling = ceiling
         self.now = 0
 
-    def come(self) -> None:
-        """One more is about to begin.
+    def begin(self, exchange: Exchange, headers: Iterable[Header]) -> ResponseStream | None:
+        """Begin a stream that has no end of its own, and count it until `go`.
+
+        Returns:
+            None for HEAD, which has all of its answer then: it must not wait for an end that never comes.
 
         Raises:
             TooManyReaders: there are as many as there may be.
         """
+        if exchange.head.method == b"HEAD":
+            exchange.stream(200, headers).finish()
+            return None
         if self._ceiling is not None and self.now >= self._ceiling.most:
             self._ceiling.reached()
             raise TooManyReaders
         self.now += 1
+        return exchange.stream(200, headers)
 
     def go(self) -> None:
         """One has ended."""
