@@ -35,6 +35,11 @@ def answer_text(
     exchange.respond(status, text.encode(), headers=(TEXT, *headers))
 
 
+def answer_not_found(exchange: Exchange) -> None:
+    """Answer for a path that is nothing of ours, in Go's words."""
+    answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+
+
 def refuse(exchange: Exchange, refusal: Refusal) -> Rendered:
     """Answer with an error; cut the connection if the answer has begun already.
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 from llamaswap.errors import BadRequest, Refusal
 from llamaswap.http1.exchange import Exchange
 from llamaswap.metering.captures import Captures
-from llamaswap.web.answers import NO_SNIFFING, answer_json, answer_text
+from llamaswap.web.answers import answer_json, answer_not_found
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 
@@ -35,7 +35,7 @@ def show_capture(exchange: Exchange, captures: Captures, rest: bytes) -> None:
         CaptureNotFound: nothing is kept under it.
     """
     if not rest or b"/" in rest:
-        answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+        answer_not_found(exchange)
         return
     row_id = unquote_to_bytes(rest)
     if _INTEGER.fullmatch(row_id) is None:

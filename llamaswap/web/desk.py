@@ -22,10 +22,11 @@ from llamaswap.metering.captures import Captures
 from llamaswap.telemetry.bulletin import Bulletin
 from llamaswap.telemetry.metrics import CONTENT_TYPE, Metrics
 from llamaswap.telemetry.sampler import Sampler
-from llamaswap.web.answers import NO_SNIFFING, answer_json, answer_text, redirect
+from llamaswap.web.answers import answer_json, answer_not_found, answer_text, redirect
 from llamaswap.web.captures import mark_captured
 from llamaswap.web.links import page_at
 from llamaswap.web.models import list_launches, list_models, list_running
+from llamaswap.web.paths import HTML
 from llamaswap.web.routes import Endpoint
 
 
@@ -170,7 +171,7 @@ class Desk:
         redirect(exchange, 302, b"/ui" if exchange.head.path == b"/" else b"/ui/models")
 
     async def _no_file(self, exchange: Exchange, rest: bytes) -> None:
-        answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+        answer_not_found(exchange)
 
     async def _profiles(self, exchange: Exchange, rest: bytes) -> None:
         answer_json(exchange, self._profile.listing())
@@ -185,11 +186,11 @@ class Desk:
     async def _links(self, exchange: Exchange, rest: bytes) -> None:
         page = page_at(rest)
         if page is None:
-            await self._no_file(exchange, rest)
+            answer_not_found(exchange)
             return
         # A page of an older version, kept by a browser, would lead to what is no longer there.
         fresh = (b"Cache-Control", b"no-cache")
-        exchange.respond(200, page, headers=((b"Content-Type", b"text/html; charset=utf-8"), fresh))
+        exchange.respond(200, page, headers=(HTML, fresh))
 
 
 def _pairs(head: RequestHead) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from llamaswap.errors import Refusal
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
 from llamaswap.telemetry.inflight import InFlight
-from llamaswap.web.answers import NO_SNIFFING, answer_json, answer_text
+from llamaswap.web.answers import answer_json, answer_not_found
 from llamaswap.web.keys import Keyring
 
 _CANCEL = b"/cancel"
@@ -45,14 +45,14 @@ def cancel_flight(exchange: Exchange, inflight: InFlight, keyring: Keyring, rest
     """
 
     def check(head: RequestHead) -> None:
-        """Keep those who may not ask for everything from clearing the way for their own requests."""
-        caller = keyring.caller_of(exchange.head)
-        if caller is not None and caller.max_priority is not None and keyring.caller_of(head) != caller:
+        """Leave those who may not ask for everything their own requests only."""
+        caller = keyring.limited(exchange.head)
+        if caller is not None and keyring.caller_of(head) != caller:
             raise NotYours
 
     request_id = rest.removesuffix(_CANCEL)
     if request_id == rest or not request_id or b"/" in request_id:
-        answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+        answer_not_found(exchange)
     elif inflight.cancel(unquote_to_bytes(request_id).decode("utf-8", "replace"), check):
         answer_json(exchange, {"msg": "ok"})
     else:

@@ -57,6 +57,14 @@ class Keyring:
         used = self._used(head) if self._owners else None
         return None if used is None else self._owners.get(used)
 
+    def limited(self, head: RequestHead) -> CallerConfig | None:
+        """Return the caller whose key a request carries if its priority is limited.
+
+        Such a caller could clear the way for its own requests: it does not get to change others'.
+        """
+        caller = self.caller_of(head)
+        return None if caller is None or caller.max_priority is None else caller
+
     def _used(self, head: RequestHead) -> bytes | None:
         """Return the key that a request carries; every key is compared."""
         candidate = candidate_of(head)

@@ -130,13 +130,8 @@ class QueuePages:
         _answer(exchange, {"msg": "ok", "paused": [band for band in Band if band in paused]})
 
     def _check(self, head: RequestHead) -> None:
-        """Keep those out who may not ask for everything: they could move their own requests up.
-
-        Raises:
-            NotAllowed: it is such a caller.
-        """
-        caller = self._keyring.caller_of(head)
-        if caller is not None and caller.max_priority is not None:
+        """Raise NotAllowed for those who may not ask for everything."""
+        if self._keyring.limited(head) is not None:
             raise NotAllowed
 
 

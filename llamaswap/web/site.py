@@ -8,7 +8,7 @@ from llamaswap.errors import LoopDetected, Refusal
 from llamaswap.http1.exchange import ClientGone, Exchange
 from llamaswap.http1.heads import RequestHead
 from llamaswap.web.accesslog import AccessLog
-from llamaswap.web.answers import NO_SNIFFING, answer_text, redirect, refuse
+from llamaswap.web.answers import NO_SNIFFING, answer_not_found, answer_text, redirect, refuse
 from llamaswap.web.cors import preflight
 from llamaswap.web.inference import Inference
 from llamaswap.web.keys import Keyring
@@ -94,7 +94,7 @@ def _turn_away(exchange: Exchange, way: WrongMethod | bytes | None) -> None:
     if isinstance(way, bytes):
         redirect(exchange, MOVED, way)
     elif way is None:
-        answer_text(exchange, "404 page not found\n", status=404, headers=(NO_SNIFFING,))
+        answer_not_found(exchange)
     else:
         allow = (b"Allow", way.allow)
         answer_text(exchange, "Method Not Allowed\n", status=405, headers=(NO_SNIFFING, allow))
