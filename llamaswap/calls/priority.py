@@ -11,14 +11,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from llamaswap.config.priorities import ANCHORS, PRIORITIES
+
 HEADER = b"x-llamaswap-priority"
 
-ALIASES: Mapping[bytes, int] = {b"interactive": 100, b"normal": 0, b"batch": -100}
+ALIASES: Mapping[bytes, int] = {name.encode(): priority for name, priority in ANCHORS.items()}
 
 # Not int(): that takes underscores, other scripts' digits and inner blanks, and
 # raises on 5000 digits.  19 digits are enough for 64 bits, leading zeros aside.
 _NUMBER = re.compile(rb"([+-]?)0*([0-9]{1,19})")
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +50,4 @@ def parse_priority(value: bytes | None) -> Priority:
     if match is None:
         return UNPARSEABLE
     number = int(match[1] + match[2])
-    return Priority(number) if _LOWEST <= number <= _HIGHEST else UNPARSEABLE
+    return Priority(number) if number in PRIORITIES else UNPARSEABLE

@@ -23,7 +23,8 @@ ANCHORS: Mapping[str, int] = MappingProxyType({"interactive": 100, "normal": 0, 
 BAND_SPACING = 100  # points between two anchors
 LARGEST_OFFSET = 98
 LONGEST_NAME = 64  # characters
-_PRIORITIES = range(-(2**63), 2**63)
+PRIORITIES = range(-(2**63), 2**63)
+"""What a priority may be: a whole number of 64 bits."""
 
 
 @dataclass(slots=True)
@@ -168,7 +169,7 @@ def _priority(node: Node, path: str, report: Report) -> int | None:
     value = node.value if isinstance(node, Scalar) else ""
     if isinstance(value, str) and value in ANCHORS:
         return ANCHORS[value]
-    if isinstance(value, int) and not isinstance(value, bool) and value in _PRIORITIES:
+    if isinstance(value, int) and not isinstance(value, bool) and value in PRIORITIES:
         return value
     guess = report.guess(value, ANCHORS) if isinstance(value, str) and value else ""
     what = f"expected a whole number or one of {', '.join(ANCHORS)}, got {describe(node)}{guess}"

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import msgspec
 
+from llamaswap.config.priorities import ANCHORS
 from llamaswap.errors import Refusal
 
 MICROSECONDS = 1_000_000
@@ -29,7 +30,7 @@ class Band(StrEnum):
     BATCH = "batch"  # priority < 0
 
 
-BAND_ANCHORS: Mapping[Band, int] = {Band.INTERACTIVE: 100, Band.NORMAL: 0, Band.BATCH: -100}
+BAND_ANCHORS: Mapping[Band, int] = {Band(name): priority for name, priority in ANCHORS.items()}
 
 
 def band_of(priority: int) -> Band:

@@ -16,6 +16,7 @@ import msgspec
 
 from llamaswap.calls.forms import query_field
 from llamaswap.calls.priority import ALIASES
+from llamaswap.config.priorities import PRIORITIES
 from llamaswap.errors import BadRequest, NoSuchTicket, Refusal
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
@@ -30,7 +31,6 @@ MOST_LIMIT: Final = 1000
 """Tickets on one page."""
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}", flags=re.ASCII)
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 class NotAllowed(Refusal):
@@ -150,7 +150,7 @@ def read_priority(body: bytes) -> int:
     priority = said["priority"]
     if isinstance(priority, str):
         priority = ALIASES.get(priority.lower().encode("utf-8", "replace"))
-    if isinstance(priority, bool) or not isinstance(priority, int) or not _LOWEST <= priority <= _HIGHEST:
+    if isinstance(priority, bool) or not isinstance(priority, int) or priority not in PRIORITIES:
         raise BadRequest("priority must be a whole number of 64 bits, interactive, normal or batch")
     return priority
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llamaswap.calls.priority import ALIASES
+from llamaswap.calls.priority import parse_priority
 from llamaswap.config.load import ConfigRejected, load, load_text
 from llamaswap.config.model import CallerConfig, PrioritiesConfig
 from llamaswap.config.priorities import ANCHORS, BAND_SPACING
-from llamaswap.scheduling.vocabulary import BAND_ANCHORS
+from llamaswap.scheduling.vocabulary import Band, band_of
 from support.config_checks import TWO_MODELS, loaded, rejected, warnings_of
 
 KEYS = "apiKeys: [key-one, key-two]"
@@ -35,8 +35,8 @@ def complaints(*callers: str, more: str = "") -> list[str]:
 
 
 def test_bands_are_called_as_everywhere_else() -> None:
-    assert dict(ANCHORS) == {str(band): anchor for band, anchor in BAND_ANCHORS.items()}
-    assert dict(ANCHORS) == {name.decode(): value for name, value in ALIASES.items()}
+    assert set(ANCHORS) == set(Band)
+    assert all(band_of(parse_priority(name.encode()).value) == name for name in ANCHORS)
     assert ANCHORS["interactive"] - ANCHORS["normal"] == ANCHORS["normal"] - ANCHORS["batch"] == BAND_SPACING
 
 
