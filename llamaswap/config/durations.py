@@ -48,6 +48,23 @@ def parse_duration(text: str) -> int | None:
     return -total if text.startswith("-") else total
 
 
+def duration_text(seconds: float) -> str:
+    """A time as Go writes it, to the microsecond: `87µs`, `12.5ms`, `1m30.25s`; nothing is below 0."""
+    micros = max(0, round(seconds * 1_000_000))
+    if micros == 0:
+        return "0s"
+    if micros < 1_000:
+        return f"{micros}µs"
+    if micros < 1_000_000:
+        return f"{_decimal(micros, 1_000)}ms"
+    minutes, rest = divmod(micros, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, 1_000_000)}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
 def seconds_of(node: Node, path: str, report: Report) -> float | None:
     """Seconds, from 0, as a duration or as a number; None for null, and after a complaint."""
     value = node.value if isinstance(node, Scalar) else ""
@@ -69,3 +86,10 @@ def _seconds(value: Plain) -> float | None:
         nanoseconds = parse_duration(value)
         return None if nanoseconds is None else nanoseconds / _NANOSECONDS["s"]
     return float(value)
+
+
+def _decimal(count: int, unit: int) -> str:
+    """count/unit exactly, without zeros at its end."""
+    whole, part = divmod(count, unit)
+    digits = str(unit + part)[1:].rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)

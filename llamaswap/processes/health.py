@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
+from llamaswap.config.durations import duration_text
 from llamaswap.config.model import ModelConfig
 from llamaswap.config.urls import without_user
 
@@ -151,19 +152,10 @@ async def wait_until_ready(
         if turn % len(hosts) == 0 or answer.status is not None:
             spent = clock.seconds() - began
             await deferLater(clock, max(0.0, min(pause_after(spent), limit - spent)))
-    words = f"health check timed out after {go_duration(limit)}"
+    words = f"health check timed out after {duration_text(limit)}"
     if last != LOADING_STATUS:  # a server that says it is loading needs no hint
         words += f": checkEndpoint {model.check_endpoint!r} {seen}"
     raise NotReady(words)
-
-
-def go_duration(seconds: float) -> str:
-    """Write whole seconds as Go does: 15s, 2m0s, 1h0m5s."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes}m{rest}s"
-    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
 def pause_after(elapsed: float) -> float:

@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from llamaswap.activity.record import ABORTED
+from llamaswap.config.durations import duration_text
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
 from llamaswap.telemetry.inflight import remote_ip
@@ -114,27 +115,3 @@ def quoted(value: bytes) -> str:
     r"""Return a field's text so that it cannot end its quotes: `"` and `\` get a backslash."""
     text = value.decode("utf-8", "backslashreplace").replace("\\", "\\\\").replace('"', '\\"')
     return one_line(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + "...")
-
-
-def duration_text(seconds: float) -> str:
-    """Return a time as Go writes it, to the microsecond: `87µs`, `12.5ms`, `1m30.25s`."""
-    micros = max(0, round(seconds * 1_000_000))
-    if micros == 0:
-        return "0s"
-    if micros < 1_000:
-        return f"{micros}µs"
-    if micros < 1_000_000:
-        return f"{_decimal(micros, 1_000)}ms"
-    minutes, rest = divmod(micros, 60_000_000)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{_decimal(rest, 1_000_000)}s"
-    if hours:
-        return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text
-
-
-def _decimal(count: int, unit: int) -> str:
-    """Return count/unit exactly, without zeros at its end."""
-    whole, part = divmod(count, unit)
-    digits = str(unit + part)[1:].rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)

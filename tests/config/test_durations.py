@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamaswap.config.durations import WAIT, parse_duration, seconds_of
+from llamaswap.config.durations import WAIT, duration_text, parse_duration, seconds_of
 from llamaswap.config.mistakes import Place, Report
 from llamaswap.config.nodes import Node, Scalar, Sequence, Timestamp
 from support.config_checks import lines
@@ -100,3 +100,29 @@ def test_null_is_not_given() -> None:
     report = Report()
     assert seconds_of(Scalar(Place("f"), None), "p", report) is None
     assert lines(report) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0s"),
+        (-1.0, "0s"),
+        (0.000087, "87µs"),
+        (0.0125, "12.5ms"),
+        (0.999999, "999.999ms"),
+        (1.0, "1s"),
+        (61.5, "1m1.5s"),
+        (120.0, "2m0s"),
+        (3600.0, "1h0m0s"),
+        (90061.000001, "25h1m1.000001s"),
+    ],
+)
+def test_a_time_is_written_as_go_does(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+@given(st.integers(0, 10**12))
+def test_what_is_written_is_the_time(micros: int) -> None:
+    nanos = parse_duration(duration_text(micros / 1_000_000))
+
+    assert nanos == micros * 1_000

@@ -16,7 +16,6 @@ from llamaswap.processes.health import (
     NotReady,
     Question,
     candidates,
-    go_duration,
     parse_proxy,
     pause_after,
     probe_target,
@@ -168,22 +167,6 @@ def test_a_server_that_was_still_loading_needs_no_hint() -> None:
     clock.pump([0.5] * 260)
 
     assert str(watched.errors[0]) == "health check timed out after 2m5s"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.0, "0s"),
-        (15.0, "15s"),
-        (59.9, "59s"),
-        (60.0, "1m0s"),
-        (125.0, "2m5s"),
-        (3600.0, "1h0m0s"),
-        (36_065.0, "10h1m5s"),
-    ],
-)
-def test_durations_are_written_as_go_does(seconds: float, words: str) -> None:
-    assert go_duration(seconds) == words
 
 
 def test_a_refusal_on_one_loopback_costs_no_pause_before_the_other_is_asked() -> None:

@@ -13,12 +13,11 @@ from twisted.internet.task import Clock
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
 
-from llamaswap.config.durations import parse_duration
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import RequestHead
 from llamaswap.processes.logbook import Logbook
 from llamaswap.telemetry.loglines import LogLines, format_line
-from llamaswap.web.accesslog import AccessLog, client_ip, duration_text, is_logged, quoted
+from llamaswap.web.accesslog import AccessLog, client_ip, is_logged, quoted
 from support.http1_wires import Clients, End
 
 
@@ -193,29 +192,3 @@ def test_a_unix_peer_is_called_a_dash_in_a_direct_line() -> None:
 
 def test_an_endless_field_is_cut() -> None:
     assert len(quoted(b"a" * 100_000)) == 1027
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.0, "0s"),
-        (-1.0, "0s"),
-        (0.000087, "87µs"),
-        (0.0125, "12.5ms"),
-        (0.999999, "999.999ms"),
-        (1.0, "1s"),
-        (61.5, "1m1.5s"),
-        (120.0, "2m0s"),
-        (3600.0, "1h0m0s"),
-        (90061.000001, "25h1m1.000001s"),
-    ],
-)
-def test_a_time_is_written_as_go_does(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
-
-
-@given(st.integers(0, 10**12))
-def test_what_is_written_is_the_time(micros: int) -> None:
-    nanos = parse_duration(duration_text(micros / 1_000_000))
-
-    assert nanos == micros * 1_000
