@@ -7,9 +7,6 @@ head (`llamaswap.http1.parsing`) nor how one becomes bytes (`llamaswap.http1.wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import TypeVar
-
 from typing_extensions import override
 
 from llamaswap.http1.kin import Head, Headers, Kin, Version
@@ -27,8 +24,6 @@ __all__ = [
     "has_no_body",
     "upgrade_headers",
 ]
-
-T = TypeVar("T")
 
 HOP_BY_HOP = frozenset(
     {
@@ -68,9 +63,8 @@ class RequestKin(Kin):
         super().__init__(version, headers)
         self.method = method
         self.target = target
-        path, mark, query = target.partition(b"?")
-        if target[:1] != b"/" and b"://" in target:
-            path, mark, query = _origin(target).partition(b"?")
+        absolute = target[:1] != b"/" and b"://" in target
+        path, mark, query = (_origin(target) if absolute else target).partition(b"?")
         self.path = path or b"/"
         self.query = query if mark else None
         self.expects_continue = (
@@ -118,31 +112,7 @@ class RequestHead(Head):
         """What follows the first ``?``, untouched; None without one."""
         return self.kin.query
 
-    def derived(self, key: Hashable, compute: Callable[[RequestHead], T]) -> T:
-        """What `compute` says of this head: asked once for all heads that differ in Content-Length only.
-
-        Args:
-            key: names the question, with everything else that the answer depends on.
-            compute: must not look at Content-Length; what it returns is shared, so never changed.
-                When it raises, nothing is kept.
-        """
-        value: T = self.kin.recall(key, compute, self)
-        return value
-
     @override
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RequestHead):
-            return NotImplemented
-        return self._parts() == other._parts()
-
-    @override
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    @override
-    def __repr__(self) -> str:
-        return f"RequestHead{self._parts()}"
-
     def _parts(self) -> tuple[bytes, bytes, Version, Headers]:
         return self.method, self.target, self.version, self.headers
 
@@ -186,33 +156,13 @@ class ResponseHead(Head):
         head.length = int(text)
         return head
 
-    def derived(self, key: Hashable, compute: Callable[[ResponseHead], T]) -> T:
-        """As `RequestHead.derived`."""
-        value: T = self.kin.recall(key, compute, self)
-        return value
-
     @override
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ResponseHead):
-            return NotImplemented
-        return self._parts() == other._parts()
-
-    @override
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    @override
-    def __repr__(self) -> str:
-        return f"ResponseHead{self._parts()}"
-
     def _parts(self) -> tuple[int, bytes, Version, Headers]:
         return self.status, self.reason, self.version, self.headers
 
 
 def _origin(target: bytes) -> bytes:
-    """Path and query of a target; an absolute one loses its scheme and authority."""
-    if target[:1] == b"/" or b"://" not in target:
-        return target
+    """Path and query of an absolute target, which loses its scheme and authority."""
     rest = target.partition(b"://")[2]
     start = min((at for at in (rest.find(b"/"), rest.find(b"?")) if at >= 0), default=len(rest))
     return rest[start:]

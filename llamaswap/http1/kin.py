@@ -8,7 +8,9 @@ is worked out once and kept here.  Pure; knows neither request nor status lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
+
+from typing_extensions import override
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Fields in the order and case they came in; values without surrounding blanks."""
@@ -130,3 +132,32 @@ class Head:
         """Value of the first field called `name` (in lower case); costs the same for any number of fields."""
         value = self.kin.firsts.get(name)
         return self.length_text if value is None and name == LENGTH else value
+
+    def derived(self, key: Hashable, compute: Callable[[Self], T]) -> T:
+        """What `compute` says of this head: asked once for all heads that differ in Content-Length only.
+
+        Args:
+            key: names the question, with everything else that the answer depends on.
+            compute: must not look at Content-Length; what it returns is shared, so never changed.
+                When it raises, nothing is kept.
+        """
+        value: T = self.kin.recall(key, compute, self)
+        return value
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    @override
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._parts()}"
+
+    def _parts(self) -> tuple[object, ...]:
+        """The first line's words, the version and the fields."""
+        raise NotImplementedError
