@@ -29,7 +29,7 @@ _KINDS: dict[int, tuple[str, str]] = {
 
 
 def kind_of(status: int) -> tuple[str, str]:
-    """Return the OpenAI `type` and `code` that go with a status (http contract, section 20)."""
+    """Return the OpenAI `type` and `code` that go with a status."""
     if status in _KINDS:
         return _KINDS[status]
     if 400 <= status < 500:

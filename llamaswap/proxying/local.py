@@ -1,7 +1,6 @@
 """Hand one exchange to a local model's server, as llama-swap would.
 
-Knows the rules for heads (http contract, section 6).  How bytes cross over is
-`llamaswap.http1.relay`'s part.
+Knows the rules for heads.  How bytes cross over is `llamaswap.http1.relay`'s part.
 """
 
 from __future__ import annotations

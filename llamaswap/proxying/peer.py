@@ -1,7 +1,6 @@
 """Hand one exchange to a peer: another server, which has models of its own.
 
-Knows the rules for heads (http contract, section 7).  How bytes cross over is
-`llamaswap.http1.relay`'s part.
+Knows the rules for heads.  How bytes cross over is `llamaswap.http1.relay`'s part.
 """
 
 from __future__ import annotations
