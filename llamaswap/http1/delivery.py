@@ -16,7 +16,14 @@ from llamaswap.http1.heads import ResponseHead, upgrade_headers
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.http1.unpacking import Damaged, Unpacker
-from llamaswap.http1.writing import format_around_length, format_lines, status_line, usual_reason
+from llamaswap.http1.writing import (
+    CHUNK,
+    LAST_CHUNK,
+    format_around_length,
+    format_lines,
+    status_line,
+    usual_reason,
+)
 
 AddHeaders = Callable[[ResponseHead], Iterable[tuple[bytes, bytes]]]
 """Asked once for all heads that differ in Content-Length only: it must not look at that."""
@@ -111,7 +118,7 @@ class Delivery:
         if self._crossing is not _AS_THEY_CAME:
             self._flush_head()
             if self._crossing is Crossing.ENCHUNKED:
-                self._exchange.write(_chunk(data))
+                self._exchange.write(CHUNK % (len(data), data))
             elif self._crossing is Crossing.UNTIL_CLOSE:
                 self._exchange.write(data)
         elif self._held:
@@ -174,7 +181,7 @@ class Delivery:
             if self._held:
                 self._flush_head()
             if self._crossing is not _AS_THEY_CAME and self._crossing in _OUR_CHUNKS:
-                self._exchange.write(b"0\r\n\r\n")
+                self._exchange.write(LAST_CHUNK)
         return True
 
     def finish(self) -> None:
@@ -247,7 +254,7 @@ class Delivery:
 
     def _write_bare(self, data: bytes) -> None:
         if self._crossing is Crossing.RECHUNKED:
-            data = _chunk(data)
+            data = CHUNK % (len(data), data)
         if self._into is not None:
             self._into.write(data)
         elif self._held:
@@ -282,7 +289,3 @@ def _passage(
 
 def _is_coded(head: ResponseHead) -> bool:
     return (head.get(b"content-encoding") or b"identity").lower() != b"identity"
-
-
-def _chunk(data: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data)

@@ -2,7 +2,7 @@
 
 Knows how a response is put on a connection; not how requests come off it, nor
 when the next one may start: that is the connection's part
-(`llamaswap.http1.server`), reached through `Line`.
+(`llamaswap.http1.connection`), reached through `Line`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from llamaswap.http1.body import Body, Intake
 from llamaswap.http1.heads import RequestHead, has_no_body
 from llamaswap.http1.outlet import Outlet
 from llamaswap.http1.stream import ResponseStream
-from llamaswap.http1.writing import format_lines, status_line, usual_reason
+from llamaswap.http1.writing import CONTINUE, format_lines, status_line, usual_reason
 
 NO_NAMES: Final = frozenset[bytes]()
 
@@ -147,7 +147,7 @@ class Exchange:
             if self.gone:
                 raise ClientGone
             if self.awaits_continue and not self.started:
-                self.outlet.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                self.outlet.write(CONTINUE)
             self._continue_due = False
             self._waiting = Deferred(_client_gone)
             self._line.resume_reading()
@@ -206,7 +206,7 @@ class Exchange:
         """Mark the response as started; the head returned is the caller's to `write`.
 
         Args:
-            lines: `heads.format_lines` of all of the head but Connection and `own_lines`.
+            lines: `writing.format_lines` of all of the head but Connection and `own_lines`.
             dated: a Date is among them; otherwise it is added.
             close: the end of the connection is the end of the body.
 

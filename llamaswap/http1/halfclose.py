@@ -19,7 +19,7 @@ from typing import Final
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from typing_extensions import override
 
-PROBE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+from llamaswap.http1.writing import CONTINUE
 
 LOOKS: Final = (0.002, 0.01, 0.05, 0.25)
 """Seconds between the first looks after a probe: as long as the way back may take. Then one a second."""
@@ -67,7 +67,7 @@ class _Watch:
 
     def _ask(self) -> None:
         self._next_probe = self._clock.seconds() + PROBE_EVERY
-        self._write(PROBE)
+        self._write(CONTINUE)
 
 
 class Probe(_Watch):

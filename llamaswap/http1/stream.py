@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from llamaswap.http1.writing import CHUNK, LAST_CHUNK
+
 
 class Sent(Protocol):
     """The exchange behind a stream."""
@@ -52,7 +54,7 @@ class ResponseStream:
             return
         self._exchange.body_bytes += len(data)
         if self._chunked:
-            data = b"%x\r\n%b\r\n" % (len(data), data)
+            data = CHUNK % (len(data), data)
         self._exchange.write(data)
 
     def finish(self) -> None:
@@ -61,7 +63,7 @@ class ResponseStream:
             return
         self._over = True
         if self._chunked and not self._silent:
-            self._exchange.write(b"0\r\n\r\n")
+            self._exchange.write(LAST_CHUNK)
         self._exchange.finish()
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""Heads as the bytes that go over the wire.
+"""Heads and chunks as the bytes that go over the wire.
 
 Pure.  Knows how a first line and fields are written, and lets no value smuggle
 in a line of its own; what they say is decided elsewhere.
@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
+from typing import Final
 
 from llamaswap.http1.kin import LENGTH
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+CHUNK: Final = b"%x\r\n%b\r\n"
+"""Filled with a number of bytes, not 0, and these bytes, it is a chunk; a call would cost more."""
+
+LAST_CHUNK: Final = b"0\r\n\r\n"
 
 _REASONS = {int(status): status.phrase.encode() for status in HTTPStatus}
 

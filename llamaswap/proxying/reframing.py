@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llamaswap.http1.body import Body
 from llamaswap.http1.framing import Framing
+from llamaswap.http1.writing import LAST_CHUNK
 
 
 def reframed(body: Body, content: bytes | None) -> Body:
@@ -18,5 +19,5 @@ def reframed(body: Body, content: bytes | None) -> Body:
     pieces = [content]
     if body.framing is not Framing.CHUNKED:
         return Body(Framing.LENGTH, pieces, pieces, len(content))
-    chunk = [b"%x\r\n" % len(content), content, b"\r\n"] if content else []
-    return Body(Framing.CHUNKED, pieces, [*chunk, b"0\r\n\r\n"], len(content))
+    chunk = [b"%x\r\n" % len(content), content, b"\r\n"] if content else []  # not copied
+    return Body(Framing.CHUNKED, pieces, [*chunk, LAST_CHUNK], len(content))

@@ -8,7 +8,8 @@ from typing import cast
 import pytest
 from twisted.internet.task import Clock
 
-from llamaswap.http1.halfclose import LOOK_EVERY, PROBE, PROBE_EVERY, Lookout, Probe, is_half_open
+from llamaswap.http1.halfclose import LOOK_EVERY, PROBE_EVERY, Lookout, Probe, is_half_open
+from llamaswap.http1.writing import CONTINUE
 
 ESTABLISHED, CLOSED, CLOSE_WAIT = 1, 7, 8
 
@@ -58,7 +59,7 @@ def test_a_client_that_only_waits_is_asked_now_and_then() -> None:
     assert room.probe.start()
     room.passes(PROBE_EVERY * 2 + 2)
 
-    assert room.sent == [PROBE] * 3
+    assert room.sent == [CONTINUE] * 3
     assert room.left == []
 
 
@@ -94,7 +95,7 @@ def test_nothing_is_asked_of_a_client_that_is_being_answered() -> None:
     room.handle.state = CLOSED
     room.passes(PROBE_EVERY + 2)
 
-    assert room.sent == [PROBE]
+    assert room.sent == [CONTINUE]
     assert room.left == []
 
 
@@ -108,7 +109,7 @@ def test_a_client_that_is_not_read_from_is_asked_only_once_it_has_ended_its_side
 
     room.handle.state = CLOSE_WAIT
     room.passes(PROBE_EVERY + 2)
-    assert room.sent == [PROBE] * 2
+    assert room.sent == [CONTINUE] * 2
     room.handle.state = CLOSED
     room.passes(LOOK_EVERY + 0.1)
 
@@ -140,7 +141,7 @@ def test_real_sockets_say_whether_their_other_side_has_only_ended_its_sending() 
             assert theirs.recv(1) == b""
             assert is_half_open(theirs)
             ours.close()
-            theirs.send(PROBE)
+            theirs.send(CONTINUE)
             assert not is_half_open(theirs)
 
 
