@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from llamaswap.calls.forms import form_field, multipart_field, query_field
 from llamaswap.calls.peek import peek_json
 from llamaswap.errors import NoModel
+
+LOOKS: Final = frozenset({b"GET", b"HEAD"})
+"""Methods that only look at something: the model is named in the query, and nothing is worked on for them."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -33,7 +38,7 @@ def read_call(method: bytes, query: bytes | None, content_type: str, body: bytes
 
 
 def _read(method: bytes, query: bytes | None, content_type: str, body: bytes) -> Call:
-    if method in (b"GET", b"HEAD"):
+    if method in LOOKS:
         return Call(query_field(query, "model"), query_field(query, "stream") == "true")
     if "application/json" in content_type:
         peek = peek_json(body)

@@ -52,6 +52,11 @@ def query_field(query: bytes | None, name: str) -> str:
     return ""
 
 
+def query_pairs(query: bytes | None) -> list[tuple[str, str]]:
+    """Return all pairs of a query, bad ones as well as they can be read."""
+    return parse_qsl((query or b"").decode("utf-8", "replace"), keep_blank_values=True)
+
+
 def multipart_field(content_type: str, body: bytes, name: str) -> str:
     """Return the first value of a multipart form's field, '' when absent or not readable."""
     for start, end in multipart_places(content_type, body, name):

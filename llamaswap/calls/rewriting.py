@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from llamaswap.calls.call import Call
+from llamaswap.calls.call import LOOKS, Call
 from llamaswap.calls.edits import Edit, EditFailed, edit_json
 from llamaswap.calls.form_edits import set_multipart_field, set_query_field
 from llamaswap.calls.forms import query_field
@@ -51,7 +51,7 @@ def rewrite(
     destination = resolved.destination
     if destination is None:
         return Outbound(target)
-    if method in (b"GET", b"HEAD"):
+    if method in LOOKS:
         return Outbound(_renamed_query(target, call, _own_name(destination, resolved)))
     if "application/json" in content_type:
         edits = _edits(destination, resolved, call)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any
 
+from llamaswap.calls.call import LOOKS
 from llamaswap.config.model import ModelConfig, Timeouts
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import Pool
@@ -28,9 +29,6 @@ NO_LIMIT = 86400.0  # seconds; a timeout of 0 means none
 # Said anew for the request that goes upstream, or already answered by us.
 _OURS = HOP_BY_HOP | {b"content-length", b"expect", b"x-forwarded-for"}
 _DECODABLE = frozenset({b"gzip", b"deflate"})
-
-# Nothing is being worked on for these, and some of them, such as the heartbeats of a page, never end.
-_LOOKS = frozenset({b"GET", b"HEAD"})
 
 
 class LocalUpstream:
@@ -88,7 +86,8 @@ class LocalUpstream:
             add_headers=unbuffered,
             header_timeout=model.timeouts.response_header,
             high_water=self._high_water,
-            drain=model.drain_on_disconnect and head.method not in _LOOKS,
+            # Some looks, such as the heartbeats of a page, never end.
+            drain=model.drain_on_disconnect and head.method not in LOOKS,
             into=into,
         )
 

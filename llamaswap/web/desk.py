@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from twisted.logger import Logger
 
@@ -11,13 +11,12 @@ import llamaswap
 from llamaswap.activity.journal import Journal, JournalClosed, StoreFailed
 from llamaswap.activity.query import BadQuery, parse_query
 from llamaswap.calls.catalog import Catalog
-from llamaswap.calls.forms import query_field
+from llamaswap.calls.forms import query_field, query_pairs
 from llamaswap.calls.profiles import ActiveProfile, requested_profile
 from llamaswap.config.model import Config
 from llamaswap.dispatch import Dispatcher
 from llamaswap.errors import BadRequest, ModelNotFound, Refusal
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.heads import RequestHead
 from llamaswap.metering.captures import Captures
 from llamaswap.telemetry.bulletin import Bulletin
 from llamaswap.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -152,7 +151,7 @@ class Desk:
 
     async def _activity(self, exchange: Exchange, rest: bytes) -> None:
         try:
-            page = await self._journal.page(parse_query(_pairs(exchange.head)))
+            page = await self._journal.page(parse_query(query_pairs(exchange.head.query)))
         except BadQuery as mistake:
             raise BadRequest(str(mistake)) from mistake
         except (StoreFailed, JournalClosed) as failed:
@@ -191,7 +190,3 @@ class Desk:
         # A page of an older version, kept by a browser, would lead to what is no longer there.
         fresh = (b"Cache-Control", b"no-cache")
         exchange.respond(200, page, headers=(HTML, fresh))
-
-
-def _pairs(head: RequestHead) -> list[tuple[str, str]]:
-    return parse_qsl((head.query or b"").decode("utf-8", "replace"), keep_blank_values=True)

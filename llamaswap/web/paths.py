@@ -11,6 +11,7 @@ import html
 import re
 from urllib.parse import unquote_to_bytes
 
+from llamaswap.calls.call import LOOKS
 from llamaswap.errors import BadRequest, Header
 from llamaswap.web.routes import Match, find_route
 
@@ -104,7 +105,7 @@ def location(path: bytes, query: bytes | None) -> bytes:
 
 def moved_for_good(method: bytes) -> int:
     """Return the status of a permanent redirect: 301 where the method stays by itself, else 308."""
-    return 301 if method in (b"GET", b"HEAD") else 308
+    return 301 if method in LOOKS else 308
 
 
 def redirect_page(method: bytes, status: int, place: bytes) -> tuple[tuple[Header, ...], bytes]:
@@ -114,7 +115,7 @@ def redirect_page(method: bytes, status: int, place: bytes) -> tuple[tuple[Heade
         place: the Location; ASCII, as `location` makes it.
     """
     fields: tuple[Header, ...] = ((b"Location", place),)
-    if method not in (b"GET", b"HEAD"):
+    if method not in LOOKS:
         return fields, b""
     link = html.escape(place.decode("latin-1"))
     return (*fields, HTML), f'<a href="{link}">{_WORDS[status]}</a>.\n'.encode("latin-1")

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import msgspec
 
-from llamaswap.calls.forms import query_field
+from llamaswap.calls.forms import query_field, query_pairs
 from llamaswap.calls.priority import ALIASES
 from llamaswap.config.priorities import PRIORITIES
 from llamaswap.errors import BadRequest, NoSuchTicket, Refusal
@@ -161,8 +160,7 @@ def read_bands(query: bytes | None) -> frozenset[Band]:
     Raises:
         BadRequest: one of them is no band.
     """
-    pairs = parse_qsl((query or b"").decode("utf-8", "replace"), keep_blank_values=True)
-    names = [name for key, value in pairs if key == "band" for name in value.split(",")]
+    names = [name for key, value in query_pairs(query) if key == "band" for name in value.split(",")]
     try:
         return frozenset(Band(name.strip()) for name in names) or frozenset(Band)
     except ValueError as mistake:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from llamaswap.calls.call import LOOKS
 from llamaswap.calls.catalog import Catalog
 from llamaswap.calls.resolution import Local
 from llamaswap.config.models import COMFYUI
@@ -47,6 +48,6 @@ class Shortcut:
             name=model.id,
             target=target,
             pack=lambda: Parcel(target=target, body=body),
-            looks_only=exchange.head.method in (b"GET", b"HEAD"),
+            looks_only=exchange.head.method in LOOKS,
         )
         await self._inference.serve(exchange, order)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from urllib.parse import unquote_to_bytes
 
+from llamaswap.calls.call import LOOKS
 from llamaswap.calls.resolution import Destination, Directory, Local
 from llamaswap.calls.rewriting import rewrite_for_peer
 from llamaswap.config.regexes import Expression, compile_re2
@@ -78,7 +79,7 @@ class Upstream:
                 name=destination.model.id if isinstance(destination, Local) else placed.requested,
                 target=path + query,
                 pack=pack,
-                looks_only=head.method in (b"GET", b"HEAD") or _only_counts(path),
+                looks_only=head.method in LOOKS or _only_counts(path),
                 row=listed and head.method == b"POST",
                 listed=listed,
             ),
