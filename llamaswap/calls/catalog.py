@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from llamaswap.config.model import Config, ModelConfig
 
@@ -25,23 +25,23 @@ class Catalog:
         model = self._models.get(name)
         return model if model is not None else self._models.get(self._names.get(name, ""))
 
-    def find_in_path(self, path: str) -> tuple[ModelConfig, str] | None:
-        """Find the model that a path begins with: the longest leading run of segments that is a name.
+    def find_in_path(self, path: str) -> ModelConfig | None:
+        """Return the model that a path begins with: the longest leading run of segments that is a name.
 
         Args:
             path: decoded, without a leading slash; ids may contain slashes.
-
-        Returns:
-            The model and the length-preserving name as it was found, or None.
         """
-        end = len(path)
-        if end > self._longest_name:
-            # Longer beginnings are no names; trying each of them would cost the square of the path's length.
-            end = path.rfind("/", 0, self._longest_name + 1)
-        while end >= 0:
-            name = path[:end]
-            model = self.find(name)
-            if model is not None:
-                return model, name
-            end = path.rfind("/", 0, end)
-        return None
+        found = map(self.find, beginnings(path, self._longest_name))
+        return next((model for model in found if model is not None), None)
+
+
+def beginnings(path: str, longest: int) -> Iterator[str]:
+    """Yield what a path begins with, whole segments only, the longest first.
+
+    Args:
+        longest: characters of a name; trying longer ones would cost the square of the path's length.
+    """
+    end = len(path) if len(path) <= longest else path.rfind("/", 0, longest + 1)
+    while end >= 0:
+        yield path[:end]
+        end = path.rfind("/", 0, end)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from llamaswap.calls.catalog import Catalog
+from llamaswap.calls.catalog import Catalog, beginnings
 from llamaswap.calls.profiles import ActiveProfile
 from llamaswap.calls.selectors import Reservation, Selectors
 from llamaswap.config.model import Config, ModelConfig, PeerConfig
@@ -143,16 +143,8 @@ class Directory:
         return found
 
     def _longest(self, path: str) -> Placed | None:
-        end = len(path)
-        if end > self._longest_name:
-            # Longer beginnings are no names; trying each of them would cost the square of the path's length.
-            end = path.rfind("/", 0, self._longest_name + 1)
-        while end >= 0:
-            found = self._placed(path[:end], path[:end])
-            if found is not None:
-                return found
-            end = path.rfind("/", 0, end)
-        return None
+        found = (self._placed(name, name) for name in beginnings(path, self._longest_name))
+        return next((placed for placed in found if placed is not None), None)
 
     def _names(self) -> Iterator[str]:
         for model in self._catalog.models.values():

@@ -102,7 +102,7 @@ class Logs:
         found = self._catalog.find_in_path(name)
         if found is None:
             raise UnknownLog
-        return self._of_model[found[0].id]
+        return self._of_model[found.id]
 
 
 def _write_if_read(stream: ResponseStream, data: bytes) -> None:
