@@ -21,11 +21,12 @@ from twisted.logger import Logger
 from typing_extensions import override
 
 from llamaswap.ceilings import Ceilings
-from llamaswap.errors import BodiesFull, BodyTooLarge, render
+from llamaswap.errors import BodiesFull, BodyTooLarge
 from llamaswap.http1.body import NoRoom, TooLarge
 from llamaswap.http1.hosting import Fields, Hosted
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.server import Handler, ServerFactory
+from llamaswap.rendering import render
 
 SPARE = 192
 """Descriptors kept from clients: models, the connections to them, the store and the logs need some."""

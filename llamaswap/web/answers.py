@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from llamaswap.errors import Header, Refusal, Rendered, render
+from llamaswap.errors import Header, Refusal
 from llamaswap.http1.exchange import Exchange
+from llamaswap.rendering import Rendered, render
 from llamaswap.web.paths import redirect_page
 
 JSON: Header = (b"Content-Type", b"application/json")

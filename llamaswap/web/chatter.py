@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 from random import Random
 
-from llamaswap.errors import Refusal, envelope
+from llamaswap.errors import Refusal
+from llamaswap.rendering import envelope
 
 PIECE_CHARACTERS = 5
 RULE = "━━━━━"  # clients tell the loading text from the model's own by these two lines

@@ -11,8 +11,9 @@ from typing import Self
 
 from twisted.internet.interfaces import IReactorTime
 
-from llamaswap.errors import Refusal, Rendered
+from llamaswap.errors import Refusal
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.rendering import Rendered
 from llamaswap.web.early import DOCUMENT, EarlyAnswer
 from llamaswap.web.keepalive import BLANK, KeepAlive, Rhythm, comment
 from llamaswap.web.loading import LoadingStory

@@ -13,9 +13,10 @@ from typing import Final
 
 from twisted.internet.interfaces import IReactorTime
 
-from llamaswap.errors import Header, Refusal, Rendered, envelope
+from llamaswap.errors import Header, Refusal
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.stream import ResponseStream
+from llamaswap.rendering import Rendered, envelope
 from llamaswap.web.answers import JSON, UNBUFFERED
 from llamaswap.web.chatter import error_event
 from llamaswap.web.late_errors import Document, Early, Story

@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 from typing_extensions import override
 
-from llamaswap.errors import kind_of
 from llamaswap.http1.stream import ResponseStream, Sent
 from llamaswap.metering.meter import FAILURES
+from llamaswap.rendering import kind_of
 
 MOST: Final = 64 * 1024
 """Bytes of an error that are told; the rest is somebody's stack trace."""

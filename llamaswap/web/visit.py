@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from llamaswap.activity.record import ABORTED, Activity
-from llamaswap.errors import Refusal, Rendered
+from llamaswap.errors import Refusal
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.leases import Abandoned, Lease
 from llamaswap.metering.capture import Capture
 from llamaswap.metering.failures import failure_text
 from llamaswap.metering.meter import FAILURES
 from llamaswap.metering.usage import NOTHING
+from llamaswap.rendering import Rendered
 from llamaswap.scheduling.vocabulary import Verdict
 from llamaswap.telemetry.inflight import Flight
 from llamaswap.web.witness import Witness, described

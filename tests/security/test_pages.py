@@ -16,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
 import llamaswap
-from llamaswap.errors import Refusal, render
+from llamaswap.errors import Refusal
+from llamaswap.rendering import render
 from llamaswap.telemetry.messages import message
 from llamaswap.web.chatter import event as loading_event
 from support.security_hostile import FORGED, texts, values

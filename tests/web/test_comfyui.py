@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llamaswap.errors import NotLoaded, render
+from llamaswap.errors import NotLoaded
+from llamaswap.rendering import render
 from llamaswap.web.comfyui import NoComfyUI, to_front_page, upstream_target
 
 

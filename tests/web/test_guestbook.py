@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 
-from llamaswap.errors import ShuttingDown, UnknownModel, render
+from llamaswap.errors import ShuttingDown, UnknownModel
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.metering.captures import MIB, Captures
+from llamaswap.rendering import render
 from llamaswap.scheduling.vocabulary import Band, BandView, QueueView
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.metrics import Metrics

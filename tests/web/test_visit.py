@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.activity.record import Activity
-from llamaswap.errors import DeadlinePassed, UnknownModel, render
+from llamaswap.errors import DeadlinePassed, UnknownModel
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.leases import Abandoned, Lease
+from llamaswap.rendering import render
 from llamaswap.scheduling.vocabulary import Band, Ticket, Verdict
 from llamaswap.web.visit import Visit
 from support.processes_fakes import Rig
