@@ -7,7 +7,7 @@ caller chose: bands are three, models are those of the configuration.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -56,53 +56,14 @@ class Metrics(Collector):
         self._seconds = seconds
         self._box = BoxTime(seconds())
         self.box = self._box.turned
-        self._dispatched = Counts("llamaswap_scheduler_dispatched_total", "Requests dispatched.", ["band"])
-        self._reorders = Counts(
-            "llamaswap_scheduler_reorders_total",
-            "Dispatches in which the term changed which request went next.",
-            ["band", "term"],
-        )
-        self._abandoned = Counts(
-            "llamaswap_scheduler_abandoned_total",
-            "Requests whose client left while they waited.",
-            ["band"],
-        )
-        self._waits = Histograms(
-            "llamaswap_scheduler_queue_wait_seconds",
-            "From arrival to dispatch, the load not included.",
-            "band",
-            WAIT_BUCKETS,
-        )
-        self._errors = Histograms(
-            "llamaswap_scheduler_eta_error_seconds",
-            "How far a forecast of the wait was from the wait, either way; of a sample of the requests.",
-            "band",
-            ERROR_BUCKETS,
-        )
-        self._bounded = Counts(
-            "llamaswap_scheduler_bounded_total",
-            "Requests turned away because of `maxQueue`, `maxWait` or the wait that they had asked for.",
-            ["band", "reason"],
-        )
-        self._unparseable = Counts(
-            "llamaswap_scheduler_unparseable_priorities_total",
-            "Priority headers that meant nothing and counted as 0.",
-        )
-        self._loads = Histograms(
-            "llamaswap_model_load_seconds",
-            "From the start of a model's load to its first healthy answer, evictions included.",
-            "model",
-            LOAD_BUCKETS,
-        )
-        self._swaps = Counts("llamaswap_swaps_total", "Loads begun because a request needed them.", ["model"])
-        self._reasons = Counts(
-            "llamaswap_swaps_by_reason_total", "Loads begun, by what they were begun for.", ["reason"]
-        )
-        self._requests = Counts("llamaswap_requests_total", "Inference requests answered.", ["model", "code"])
-        self._limits = Counts(
+        # In the order in which they are printed.
+        self._counted: list[Counts | Histograms] = []
+        self._count_queue()
+        self._count_models()
+        self._limits = self._counts(
             "llamaswap_limits_reached_total",
             "Refusals because of a limit; of connections, how often newcomers had to wait.",
-            ["limit"],
+            "limit",
         )
         self._show_zeros()
         self._registry = CollectorRegistry()
@@ -112,21 +73,7 @@ class Metrics(Collector):
     @override
     def collect(self) -> Iterable[Metric]:
         """Return what has been counted; asked by the registry."""
-        counted = (
-            self._dispatched,
-            self._reorders,
-            self._abandoned,
-            self._waits,
-            self._errors,
-            self._bounded,
-            self._unparseable,
-            self._loads,
-            self._swaps,
-            self._reasons,
-            self._requests,
-            self._limits,
-        )
-        for counter in counted:
+        for counter in self._counted:
             yield counter.metric()
         box = CounterMetricFamily(
             "llamaswap_box_seconds_total",
@@ -142,6 +89,71 @@ class Metrics(Collector):
         )
         build.add_metric(versions, 1)
         yield build
+
+    def _count_queue(self) -> None:
+        """Begin to count what happens to those who wait."""
+        self._dispatched = self._counts(
+            "llamaswap_scheduler_dispatched_total", "Requests dispatched.", "band"
+        )
+        self._reorders = self._counts(
+            "llamaswap_scheduler_reorders_total",
+            "Dispatches in which the term changed which request went next.",
+            "band",
+            "term",
+        )
+        self._abandoned = self._counts(
+            "llamaswap_scheduler_abandoned_total", "Requests whose client left while they waited.", "band"
+        )
+        self._waits = self._histograms(
+            "llamaswap_scheduler_queue_wait_seconds",
+            "From arrival to dispatch, the load not included.",
+            "band",
+            WAIT_BUCKETS,
+        )
+        self._errors = self._histograms(
+            "llamaswap_scheduler_eta_error_seconds",
+            "How far a forecast of the wait was from the wait, either way; of a sample of the requests.",
+            "band",
+            ERROR_BUCKETS,
+        )
+        self._bounded = self._counts(
+            "llamaswap_scheduler_bounded_total",
+            "Requests turned away because of `maxQueue`, `maxWait` or the wait that they had asked for.",
+            "band",
+            "reason",
+        )
+        self._unparseable = self._counts(
+            "llamaswap_scheduler_unparseable_priorities_total",
+            "Priority headers that meant nothing and counted as 0.",
+        )
+
+    def _count_models(self) -> None:
+        """Begin to count loads, and what models were asked."""
+        self._loads = self._histograms(
+            "llamaswap_model_load_seconds",
+            "From the start of a model's load to its first healthy answer, evictions included.",
+            "model",
+            LOAD_BUCKETS,
+        )
+        self._swaps = self._counts(
+            "llamaswap_swaps_total", "Loads begun because a request needed them.", "model"
+        )
+        self._reasons = self._counts(
+            "llamaswap_swaps_by_reason_total", "Loads begun, by what they were begun for.", "reason"
+        )
+        self._requests = self._counts(
+            "llamaswap_requests_total", "Inference requests answered.", "model", "code"
+        )
+
+    def _counts(self, name: str, words: str, *labels: str) -> Counts:
+        counts = Counts(name, words, labels)
+        self._counted.append(counts)
+        return counts
+
+    def _histograms(self, name: str, words: str, label: str, bounds: Sequence[float]) -> Histograms:
+        histograms = Histograms(name, words, label, bounds)
+        self._counted.append(histograms)
+        return histograms
 
     def _show_zeros(self) -> None:
         """Make every band visible before anything happened: a gap in a graph is not a zero."""
