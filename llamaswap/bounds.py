@@ -62,9 +62,8 @@ class Bounds:
         self._passed = passed
         self._settings = SerialSettings()
         self._hints: dict[Band, tuple[float, int]] = {}  # clock seconds of the forecast, seconds to wait
-        self._too_long: dict[
-            tuple[str, int], tuple[float, float]
-        ] = {}  # by kind: clock seconds, seconds to wait
+        # By model and priority: clock seconds of the forecast, seconds to wait.
+        self._too_long: dict[tuple[str, int], tuple[float, float]] = {}
         self.deadlines: dict[int, _Deadline] = {}  # by ticket number
         self.configured = False
 
@@ -81,8 +80,8 @@ class Bounds:
 
     def longest(self, band: Band, own: float | None) -> float | None:
         """Return how many seconds a newcomer may wait: its own limit or its band's, the smaller one."""
-        limits = [limit for limit in (self._settings.max_wait.get(band) or None, own) if limit is not None]
-        return min(limits, default=None)
+        usual = self._settings.max_wait.get(band) or None
+        return min((limit for limit in (usual, own) if limit is not None), default=None)
 
     def too_many(self, band: Band, depth: int, prospects: Prospects) -> BandFull | None:
         """Return the refusal of a newcomer that makes its band this deep, if that is too much."""
@@ -119,9 +118,9 @@ class Bounds:
         A request's own limit counts from its arrival, its band's from now.
         """
         now = self._clock.seconds()
-        ends = [now + limit for limit in (self._settings.max_wait.get(band) or None,) if limit is not None]
-        if own is not None:
-            ends.append(ticket.arrived + own)
+        ends = [] if own is None else [ticket.arrived + own]
+        if usual := self._settings.max_wait.get(band):
+            ends.append(now + usual)
         if not ends:
             return
         at = min(*ends, now + LONGEST)

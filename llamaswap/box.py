@@ -93,10 +93,8 @@ class Box:
         self._clock = clock
         self._inbox = Inbox(self.loads.facts, self._carry_out, self._settled)
         self.post = self._inbox.post
-        self._latest: tuple[str, SwapReason] = (
-            "",
-            "request",
-        )  # for which model who was dispatched last, and why
+        # For which model who was dispatched last, and why.
+        self._latest: tuple[str, SwapReason] = ("", "request")
         self._idle: list[Deferred[None]] = []
         self._state: BoxState = "idle"
         self.serial = False

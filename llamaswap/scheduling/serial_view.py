@@ -60,9 +60,8 @@ class SerialOutlook:
         self._width = {model: jobs for model, jobs in settings.width.items() if jobs > 1}
         self._swap_budget = settings.swap_budget
         self._budget = SwapBudget(settings.swap_budget, estimates) if settings.swap_budget else None
-        self._jobs: dict[
-            int, Ticket
-        ] = {}  # of one model, or what another scheduler left running side by side
+        # By number, of one model, or what another scheduler left running side by side.
+        self._jobs: dict[int, Ticket] = {}
         self._loading: set[int] = set()  # those of them whose model is not ready yet
 
     @property
