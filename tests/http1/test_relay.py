@@ -35,7 +35,7 @@ def test_a_chunked_response_crosses_byte_for_byte() -> None:
     )
     (outcome,) = house.outcomes
     assert (outcome.ended, outcome.head.status, outcome.body_bytes) == (Ended.COMPLETE, 200, 6)
-    assert (listener.statuses, listener.seen) == ([200], b"hello!")
+    assert (listener.statuses, listener.body) == ([200], b"hello!")
     assert not house.client.is_closed()
     assert not upstream.is_closed()
 
@@ -49,7 +49,7 @@ def test_any_split_of_the_response_reaches_the_client_the_same(cuts: list[int], 
     got = house.client.take()
     assert got.partition(b"\r\n\r\n")[2] == response.partition(b"\r\n\r\n")[2]
     assert got.count(b"HTTP/1.1") == 1
-    assert listener.seen == b"hello!"
+    assert listener.body == b"hello!"
     assert house.ended() == [Ended.COMPLETE]
 
 
@@ -125,7 +125,7 @@ def test_an_old_client_gets_chunks_undone_and_the_end_of_the_connection() -> Non
     assert house.client.take() == b"HTTP/1.1 200 OK\r\nDate: d\r\nx-Y: z\r\nConnection: close\r\n\r\n"
     upstream.send(CHUNKS)
 
-    assert house.client.take() == listener.seen == b"hello!"
+    assert house.client.take() == listener.body == b"hello!"
     assert house.client.is_closed()
     assert house.ended() == [Ended.COMPLETE]
 
@@ -150,7 +150,7 @@ def test_a_response_that_ends_by_closing_is_chunked_for_the_client() -> None:
         house.client.take()
         == ENDLESS[:-2] + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"
     )
-    assert listener.seen == b"hello!"
+    assert listener.body == b"hello!"
     assert not house.client.is_closed()
     assert (house.outcomes[0].ended, house.outcomes[0].body_bytes) == (Ended.COMPLETE, 6)
 
@@ -368,7 +368,7 @@ def test_an_upstream_that_cannot_stop_is_listened_to_until_its_end() -> None:
 
     upstream.send(b"lo!")
     assert house.ended() == [Ended.CLIENT_LEFT]
-    assert listener.seen == b"hello!"
+    assert listener.body == b"hello!"
 
 
 @pytest.mark.parametrize("answers", [True, False])
@@ -573,7 +573,7 @@ def test_a_response_under_way_gets_the_bare_body_in_a_framing_of_its_own(
     house.upstreams.accept().send(*split(response, cuts))
 
     chunks = house.client.take().split(b"\r\n")
-    assert b"".join(chunks[1:-3:2]) == listener.seen == b"hello!"
+    assert b"".join(chunks[1:-3:2]) == listener.body == b"hello!"
     assert chunks[-3:] == [b"0", b"", b""]
     assert (listener.statuses, house.outcomes[0].head.status) == ([200], 200)
     assert (house.ended(), house.outcomes[0].body_bytes) == ([Ended.COMPLETE], 6)

@@ -53,7 +53,7 @@ def test_a_client_that_asked_for_no_coding_gets_none(answer: bytes, cuts: list[i
     head, body = bare(house.client.take())
     assert head == HEAD + b"Transfer-Encoding: chunked"
     assert body == HELLO
-    assert listener.seen == PACKED
+    assert listener.body == PACKED
     assert (house.ended(), house.outcomes[0].body_bytes) == ([Ended.COMPLETE], len(PACKED))
     assert house.exchanges[0].body_bytes == len(HELLO)
     assert not house.client.is_closed() and not upstream.is_closed()

@@ -22,8 +22,9 @@ from llamaswap.proxying.local import (
     unbuffered,
     upstream_fields,
 )
+from support.http1_house import Listener
 from support.http1_wires import Upstreams
-from support.proxying_house import House, Seen
+from support.proxying_house import House
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -211,7 +212,7 @@ class Local(House):
         upstreams = Upstreams()
         self.model = ModelConfig(id="m", timeouts=timeouts or Timeouts())
         self.pool = Pool(upstreams)
-        self.seen = Seen()
+        self.seen = Listener()
         self.metered = False
         self.streamed = False
         self._address = parse_proxy(proxy)

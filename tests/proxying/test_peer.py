@@ -15,8 +15,9 @@ from llamaswap.http1.heads import RequestHead
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.proxying.local import NO_LIMIT
 from llamaswap.proxying.peer import PeerUpstream, peer_fields
+from support.http1_house import Listener
 from support.http1_wires import End, Upstreams
-from support.proxying_house import House, Seen
+from support.proxying_house import House
 
 ASKED = b"POST /v1/chat?q=1 HTTP/1.1\r\nHost: us\r\nAuthorization: Bearer mine\r\nContent-Length: 2\r\n\r\n{}"
 ANSWER = b"HTTP/1.1 200 OK\r\nDate: d\r\nContent-Type: text/event-stream\r\nContent-Length: 2\r\n\r\nok"
@@ -29,7 +30,7 @@ class Peered(House):
         upstreams = Upstreams()
         self.peer = PeerConfig(id="p", proxy=proxy, **peer)  # type: ignore[arg-type]  # a test's keywords
         self.peers = PeerUpstream(upstreams, {"p": self.peer})
-        self.seen = Seen()
+        self.seen = Listener()
         self.metered = False
         super().__init__(self._to_peer, upstreams)
 

@@ -29,7 +29,7 @@ from support.http1_wires import End
 from support.processes_fakes import FakeChildren, FakeProber
 from support.telemetry_machine import Machine
 from support.web_daemon import NOON, TWO_MODELS, BoxReactor, NotedRows
-from support.web_talk import Talk, Upstream
+from support.web_talk import Box, Talk
 
 DEADLINE = 10.0  # real seconds that the store's thread may take
 
@@ -81,7 +81,7 @@ class ServiceReactor(BoxReactor):
             self.advance(0)
 
 
-class ServiceRig:
+class ServiceRig(Box):
     """One service, and what it did to the world.
 
     Args:
@@ -89,6 +89,8 @@ class ServiceRig:
         machine: what is watched; without one, whatever the configuration says, nothing is.
         threads: whether the store has its thread; without it, rows are there at once and in `rows`.
     """
+
+    reactor: ServiceReactor
 
     def __init__(
         self,
@@ -156,30 +158,6 @@ class ServiceRig:
         """Let it go on under another configuration."""
         self.service.reload(self._read(config, self.service.ports))
 
-    def ready(self) -> None:
-        """The children that are starting are healthy."""
-        self.prober.answers(200)
-
-    def goes(self) -> None:
-        """Children that were asked to stop do so."""
-        for child in self.children.alive:
-            if child.signals:
-                child.exits()
-
-    def upstream(self) -> Upstream:
-        """Accept the connection that the daemon asks its model's server for."""
-        return Upstream(self.reactor.accept())
-
-    def warm(self, model: str = "a") -> Upstream:
-        """Have a model answer once; returns the connection, which is kept for the next request."""
-        asked = self.chat(model)
-        self.goes()
-        self.ready()
-        upstream = self.upstream()
-        upstream.answers()
-        assert asked.status == 200
-        return upstream
-
     def stop(self) -> Deferred[None]:
         """Begin to stop it."""
         self.stopped = self.service.stopService()
@@ -198,6 +176,7 @@ class ServiceRig:
         """Send a request without a body, such as `GET /health`; `more` is header fields."""
         return self.send(f"{head} HTTP/1.1\r\nHost: h\r\n{more}\r\n".encode())
 
+    @override
     def chat(self, model: str = "a", **more: Any) -> Talk:
         """Ask a model to chat; `more` goes into the body."""
         return self.post("/v1/chat/completions", {"model": model, **more})

@@ -26,14 +26,14 @@ class Listener:
     def __init__(self) -> None:
         """Have seen nothing."""
         self.statuses: list[int] = []
-        self.seen = b""
+        self.body = b""
 
     def head(self, head: ResponseHead) -> None:
         self.statuses.append(head.status)
 
     def data(self, data: bytes) -> None:
         assert data
-        self.seen += data
+        self.body += data
 
 
 class House:

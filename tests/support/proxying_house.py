@@ -8,28 +8,10 @@ from llamaswap.errors import Refusal
 from llamaswap.http1.body import Body
 from llamaswap.http1.client import UpstreamFailed
 from llamaswap.http1.exchange import Exchange
-from llamaswap.http1.heads import ResponseHead
 from llamaswap.http1.relay import Ended, Outcome
 from support.http1_wires import Clients, Upstreams
 
 Forward = Callable[[Exchange, Body], Awaitable[Outcome]]
-
-
-class Seen:
-    """An observer that remembers."""
-
-    def __init__(self) -> None:
-        """Have seen nothing."""
-        self.statuses: list[int] = []
-        self.body = b""
-
-    def head(self, head: ResponseHead) -> None:
-        """A head came by."""
-        self.statuses.append(head.status)
-
-    def data(self, data: bytes) -> None:
-        """Some of a body came by."""
-        self.body += data
 
 
 class House:

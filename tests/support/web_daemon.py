@@ -52,7 +52,7 @@ from llamaswap.telemetry.sampler import Sampler
 from support.activity_rows import add_all
 from support.http1_wires import TODAY, End, Upstreams
 from support.processes_fakes import FakeChild, FakeChildren, FakeProber
-from support.web_talk import Talk, Upstream
+from support.web_talk import Box, Talk, Upstream
 
 NOON = 1_800_000_000.0  # unix seconds on the wall of every daemon here
 CLIENT = "192.168.1.1"  # where clients in memory come from
@@ -154,7 +154,7 @@ class NotedRows(Journal):
         self.trouble = StoreFailed("disk I/O error")
 
 
-class WebDaemon:
+class WebDaemon(Box):
     """One generation with everything around it faked.
 
     Args:
@@ -162,6 +162,8 @@ class WebDaemon:
         sampler: makes what watches the machine; without one, nobody does.
         changes: replace fields of the configuration.
     """
+
+    reactor: BoxReactor
 
     def __init__(
         self,
@@ -241,25 +243,16 @@ class WebDaemon:
         """Send a POST with a JSON body."""
         return self.request("POST", path, headers=_fields(headers), body=json.dumps(value).encode())
 
+    @override
     def chat(self, model: str = "a", **headers: str) -> Talk:
         """Ask a model to chat."""
         return self.post("/v1/chat/completions", {"model": model}, **headers)
-
-    def ready(self) -> None:
-        """The child that is starting is healthy."""
-        self.prober.answers(200)
 
     def refuses(self) -> None:
         """Nothing listens where a model's server should be, now and after a moment's doubt."""
         self.reactor.refuse(Refused())
         self.reactor.advance(SETTLE)
         self.reactor.refuse(Refused())
-
-    def goes(self) -> None:
-        """Children that were asked to stop do so."""
-        for child in self.children.alive:
-            if child.signals:
-                child.exits()
 
     def preload(self) -> None:
         """Begin with what the configuration wants at start."""
@@ -276,18 +269,10 @@ class WebDaemon:
         self.preloads.end()
         return Deferred.fromCoroutine(self.engine.end(grace))
 
-    def upstream(self) -> Upstream:
-        """Accept the connection that the daemon asks its model's server for."""
-        return Upstream(self.reactor.accept())
-
+    @override
     def warm(self, model: str = "a") -> Upstream:
-        """Have a model answer once; returns the connection, which is kept for the next request."""
-        asked = self.chat(model)
-        self.goes()
-        self.ready()
-        upstream = self.upstream()
-        upstream.answers()
-        assert asked.status == 200
+        """As for any box; it leaves no row."""
+        upstream = super().warm(model)
         self.rows.clear()
         return upstream
 

@@ -1,4 +1,4 @@
-"""The two ends of a daemon in memory: what a client gets, and what a model's server is asked."""
+"""A daemon in memory, from outside: what a client gets, what a model's server is asked, how one comes up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from support.http1_wires import End
+from support.http1_wires import End, Upstreams
+from support.processes_fakes import FakeChildren, FakeProber
 
 
 class Talk:
@@ -128,3 +129,39 @@ class Upstream:
     def dies(self) -> None:
         """Its connection is reset."""
         self.end.reset()
+
+
+class Box:
+    """What is around a daemon in memory: clients, wires, and children that do as a test says."""
+
+    reactor: Upstreams
+    children: FakeChildren
+    prober: FakeProber
+
+    def chat(self, model: str = "a") -> Talk:
+        """Ask a model to chat."""
+        raise NotImplementedError
+
+    def ready(self) -> None:
+        """The children that are starting are healthy."""
+        self.prober.answers(200)
+
+    def goes(self) -> None:
+        """Children that were asked to stop do so."""
+        for child in self.children.alive:
+            if child.signals:
+                child.exits()
+
+    def upstream(self) -> Upstream:
+        """Accept the connection that the daemon asks its model's server for."""
+        return Upstream(self.reactor.accept())
+
+    def warm(self, model: str = "a") -> Upstream:
+        """Have a model answer once; returns the connection, which is kept for the next request."""
+        asked = self.chat(model)
+        self.goes()
+        self.ready()
+        upstream = self.upstream()
+        upstream.answers()
+        assert asked.status == 200
+        return upstream
