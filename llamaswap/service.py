@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
-from twisted.internet.endpoints import serverFromString
-from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort
+from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger, globalLogPublisher
 from typing_extensions import override
@@ -26,10 +23,9 @@ from llamaswap.engine import Engine
 from llamaswap.generation import Generation
 from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
-from llamaswap.inherited import find, here, is_inherited, listen_on
-from llamaswap.listening import shown_place
 from llamaswap.loops import leads_here, loops_of
 from llamaswap.metering.captures import MIB, Captures
+from llamaswap.places import CannotListen, Places
 from llamaswap.preload import Preloads
 from llamaswap.processes.probing import make_prober
 from llamaswap.processes.spawning import make_children
@@ -83,7 +79,7 @@ class LlamaSwapService(Service):
         descriptors: int = USUAL_DESCRIPTORS,
     ) -> None:
         self._config = config
-        self._listen = listen
+        self._places = Places(listen, reactor)
         self._reactor = reactor
         self._supervisor = Supervisor(environ, reactor)
         self.books = Logbooks(config.log_to_stdout)
@@ -119,8 +115,6 @@ class LlamaSwapService(Service):
         self._seeding = Seeding(self.engine.estimates)
         self._ending = Ending(self.engine, reactor, budget=STOP_BUDGET, grace=LEAST_CHILD_GRACE)
         self._site = Doors(self._handle, reactor, most=room_for(descriptors), ceilings=self.engine.ceilings)
-        self._ports: list[IListeningPort] = []
-        self._addresses: list[object] = []  # of the ports; a closed one has none
         self._closing: list[Deferred[None]] = []  # journals of stores that a reload has replaced
 
     @override
@@ -145,10 +139,9 @@ class LlamaSwapService(Service):
         if self._around.sampler is not None:
             self._around.sampler.start()
         self._tell_settings()
-        places = self._places()
-        self._log.info("service.started listening={places}", places=places)
+        self._log.info("service.started listening={places}", places=self._places.shown())
         # In the reactor's first turn: before that, a signal to stop would find nobody to heed it.
-        self._reactor.callLater(0, self._tell_ready, places)
+        self._reactor.callLater(0, self._tell_ready)
 
     @override
     def stopService(self) -> Deferred[None]:
@@ -167,14 +160,14 @@ class LlamaSwapService(Service):
     def kept(self, why: str) -> None:
         """Tell the service manager that a reload changed nothing, for this reason (one line)."""
         self._supervisor.reloading()
-        self._supervisor.ready(f"kept the configuration: {why}; listening on {self._places()}")
+        self._supervisor.ready(f"kept the configuration: {why}; listening on {self._places.shown()}")
 
     def addresses(self) -> Sequence[object]:
         """Return where it listens, as Twisted addresses; a port that was asked for as 0 is known here.
 
         Also while it stops: its running jobs may need a load when the ports are closed already.
         """
-        return self._addresses
+        return self._places.addresses
 
     @property
     def ports(self) -> Mapping[str, int]:
@@ -198,7 +191,7 @@ class LlamaSwapService(Service):
             self._take_over(config)
             status = "reloaded"
         finally:
-            self._supervisor.ready(f"{status}; listening on {self._places()}")
+            self._supervisor.ready(f"{status}; listening on {self._places.shown()}")
 
     def _take_over(self, config: Config) -> None:
         old_config, old_generation = self._config, self._generation
@@ -240,14 +233,11 @@ class LlamaSwapService(Service):
         sampler = self._around.sampler
         return None if sampler is None else sampler.latest()
 
-    def _places(self) -> str:
-        return ", ".join(map(shown_place, self._addresses))
-
     def _handle(self, exchange: Exchange) -> Coroutine[Any, Any, None]:
         return self._generation.handle(exchange)
 
-    def _tell_ready(self, places: str) -> None:
-        self._supervisor.ready(f"listening on {places}")
+    def _tell_ready(self) -> None:
+        self._supervisor.ready(f"listening on {self._places.shown()}")
         self._supervisor.begin_signs_of_life()
 
     async def _stop(self) -> None:
@@ -259,7 +249,7 @@ class LlamaSwapService(Service):
         self.engine.dispatcher.close()
         self._generation.end_streams()
         self._site.guard(())
-        await DeferredList([maybeDeferred(port.stopListening) for port in self._ports])
+        await self._places.close()
         await self._hear_last_words()
         self._site.close_idle()
         await self._ending.jobs()
@@ -284,7 +274,7 @@ class LlamaSwapService(Service):
     async def _hear_last_words(self) -> None:
         """Let who was accepted a moment ago ask: where a socket stays open, nobody is to be cut off."""
         self._site.closing = True
-        if self._site.connections and not self._ending.in_a_hurry and any(map(is_inherited, self._listen)):
+        if self._site.connections and not self._ending.in_a_hurry and self._places.outlive_us:
             await deferLater(self._reactor, LAST_WORDS)
 
     def _make_generation(self) -> Generation:
@@ -305,37 +295,16 @@ class LlamaSwapService(Service):
 
     def _open(self) -> None:
         _start(self._around.journal)
-        for description in self._listen:
-            self._ports.append(self._open_port(description))
-        self._addresses = [port.getHost() for port in self._ports]
-        self._site.guard(self._ports)
+        try:
+            self._places.open(self._site)
+        except CannotListen as why:
+            raise CannotStart(str(why)) from why
+        self._site.guard(self._places.ports)
 
     def _give_up(self) -> None:
         """Undo what a start has begun that failed."""
-        for port in self._ports:
-            port.stopListening()
-        self._ports.clear()
         self._around.journal.close()
         globalLogPublisher.removeObserver(self.lines)
-
-    def _open_port(self, description: str) -> IListeningPort:
-        """Listen on one endpoint; TCP, UNIX and inherited sockets are there at once or fail at once."""
-        listening: list[IListeningPort] = []
-        failures: list[Exception] = []
-        try:
-            if is_inherited(description):
-                return listen_on(find(description, here()), self._reactor, self._site)
-            endpoint = serverFromString(self._reactor, description)
-        except (ValueError, TypeError, LookupError, OSError) as error:
-            raise CannotStart(f"cannot listen on {description}: {error}") from error
-        opening = endpoint.listen(self._site)
-        opening.addCallbacks(listening.append, lambda failure: failures.append(failure.value))
-        if listening:
-            return listening[0]
-        why = failures[0] if failures else "it is not there yet"
-        if isinstance(why, CannotListenError):
-            why = why.socketError
-        raise CannotStart(f"cannot listen on {description}: {why}")
 
     def _tell_settings(self) -> None:
         """Say once what the configuration means: its warnings, and the two knobs in seconds."""

@@ -109,19 +109,6 @@ def test_a_taken_port_is_one_line_and_nothing_is_loaded_or_left_open(rigs: Rigs)
     assert rig.service.lines not in globalLogPublisher._observers
 
 
-@pytest.mark.parametrize(
-    "description", ["tcp:", "tcp:eighty", "tcp", "unix", "systemd:domain=INET", "nonsense:1"]
-)
-def test_an_endpoint_that_means_nothing_is_one_line(rigs: Rigs, description: str) -> None:
-    rig = rigs(listen=(description,))
-
-    with pytest.raises(CannotStart) as why:
-        rig.start()
-
-    assert f"cannot listen on {description}: " in str(why.value)
-    assert "\n" not in str(why.value)
-
-
 def test_a_store_that_cannot_be_used_is_one_line_that_names_it(rigs: Rigs, tmp_path: Path) -> None:
     (tmp_path / "store.db").write_text("this is no database, but it is long enough to be one " * 100)
     rig = rigs(f"""
