@@ -314,6 +314,24 @@ def test_the_tree_in_the_architecture_is_the_tree() -> None:
     assert drawn == {str(path.relative_to(found[1])) for path in found[0] if path.name != "__init__.py"}
 
 
+def test_what_the_architecture_calls_pure_is_held_to_it() -> None:
+    (block,) = (block for block in blocks("text") if block.text.startswith("llamaswap/\n"))
+    pure: set[str] = set()
+    package = ""
+    for line in block.text.splitlines()[1:]:
+        name, mark, *_ = line.split()
+        if not line.startswith("    "):
+            package = name.replace("/", ".") if name.endswith("/") else ""
+        if mark == "P":
+            pure.add(package if name.endswith("/") else package + name.removesuffix(".py"))
+    contract = re.search(
+        r"^name = What decides .*\n.*\nsource_modules =\n((?:    .*\n)+)", read("setup.cfg"), re.MULTILINE
+    )
+    assert contract
+
+    assert {name.removesuffix(".") for name in pure} == set(contract[1].replace("llamaswap.", "").split())
+
+
 def test_the_layers_in_the_architecture_are_the_contract() -> None:
     (block,) = (block for block in blocks("text") if block.text.startswith("cli\n"))
     contract = re.search(r"^layers =\n((?:    .*\n)+)", read("setup.cfg"), re.MULTILINE)

@@ -72,10 +72,8 @@ async def relay(
 ) -> Outcome:
     """Send `request` and hand the response to the exchange's client as it comes, byte for byte.
 
-    Only a gzip or deflate coding is undone for a client that did not say that it takes it.
-
-    Returns when the upstream's response has ended; the client may still be
-    reading the rest. Cancelling aborts the upstream connection.
+    Only a gzip or deflate coding is undone for a client that did not say that it takes it.  Returns when the
+    upstream's response has ended; the client may still read.  Cancelling aborts the upstream connection.
 
     Args:
         request: head and body, ready for the wire; not changed, and kept until the end.
