@@ -151,9 +151,7 @@ class Box:
                 for model in models:
                     self.loads.dismiss(model)
             case Refuse(ticket, refusal):
-                waiter = self.forget(ticket.number)
-                if waiter is not None:
-                    waiter.end(refusal)
+                self._refused(ticket, refusal, now)
             case _ as unknown:
                 assert_never(unknown)
 
@@ -202,6 +200,15 @@ class Box:
         waiter.end(
             Lease(server=server, verdict=verdict, load=load, crashes=crashes, stops=stops, number=number)
         )
+
+    def _refused(self, ticket: Ticket, refusal: Refusal, now: float) -> None:
+        """Give somebody his refusal; the row of one who has waited for his turn says for how long."""
+        waiter = self.forget(ticket.number)
+        if waiter is None:
+            return
+        if waiter.ready is not None and waiter.verdict is None and not refusal.noted:
+            refusal.noted = self.scheduler.waiting_metadata(waiter.ticket, now)
+        waiter.end(refusal)
 
     def _log_dispatch(self, ticket: Ticket, verdict: Verdict, resident: bool) -> None:
         self._log.info(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from twisted.internet.defer import Deferred
 
 from llamaswap.config.model import GroupConfig, SchedulerName, SerialSettings
 from llamaswap.doubts import SETTLE
-from llamaswap.errors import NotReady
+from llamaswap.errors import ModelFailing, ModelProtected, NotReady, Refusal, ShuttingDown
 from llamaswap.leases import Lease
 from llamaswap.scheduling.vocabulary import Verdict
-from support.dispatch_rig import DispatchRig, troubles
+from support.dispatch_rig import Caller, DispatchRig, troubles
+from support.processes_fakes import a_model
 
 
 def test_a_load_says_for_what_it_was_begun() -> None:
@@ -48,6 +52,51 @@ def test_a_lease_that_could_not_be_given_leaves_no_job() -> None:
     assert isinstance(caller.refusal, NotReady)
     assert rig.dispatcher.queueing.queue().jobs == []
     assert rig.dispatcher.when_idle().called
+
+
+def closed(rig: DispatchRig) -> None:
+    """The daemon ends."""
+    rig.dispatcher.close()
+
+
+def failing(rig: DispatchRig) -> None:
+    """The model that somebody waits for cannot be loaded."""
+    for _ in range(3):
+        rig.call("c", 100)
+    rig.leased[0].finish()
+    for _ in range(3):
+        rig.goes("a")
+        rig.child("c").exits(1)
+
+
+def protected(rig: DispatchRig) -> None:
+    """What is loaded keeps its place."""
+    rig.call("b", 100)
+    rig.leased[0].finish()
+    rig.goes("a")
+    rig.becomes_ready("b")
+
+
+@pytest.mark.parametrize(
+    ("happens", "kind"), [(closed, ShuttingDown), (failing, ModelFailing), (protected, ModelProtected)]
+)
+def test_whoever_is_refused_while_he_waits_has_a_row_that_says_for_how_long(
+    happens: Callable[[DispatchRig], None], kind: type[Refusal]
+) -> None:
+    rig = DispatchRig("a", a_model(id="b", protected=True), "c")
+    rig.warm("a")
+    rig.call("a")
+    waiting: Caller = rig.call("c", -98)
+    rig.clock.advance(600.0)
+
+    happens(rig)
+
+    assert isinstance(waiting.refusal, kind)
+    assert waiting.refusal.noted == {
+        "serial_priority": "-98",
+        "serial_band": "batch",
+        "serial_queue_wait_ms": "600000",
+    }
 
 
 def test_somebody_who_fails_when_told_of_his_turn_costs_nobody_the_box() -> None:
