@@ -82,6 +82,11 @@ def error_event(refusal: Refusal) -> bytes:
     return b"data: " + envelope(refusal) + b"\n\n"
 
 
+def named_error_event(refusal: Refusal) -> bytes:
+    """`error_event` as Anthropic's API has it: clients look at the event's name, and some at `type`."""
+    return b'event: error\ndata: {"type":"error",' + envelope(refusal)[1:] + b"\n\n"
+
+
 class Remarks:
     """All remarks in a random order, over and over.
 

@@ -18,8 +18,8 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.stream import ResponseStream
 from llamaswap.rendering import Rendered, envelope
 from llamaswap.web.answers import JSON, UNBUFFERED
-from llamaswap.web.chatter import error_event
-from llamaswap.web.late_errors import Document, Early, Story
+from llamaswap.web.chatter import error_event, named_error_event
+from llamaswap.web.late_errors import Document, Early, NamedStory, Story
 
 LAGGING_BYTES = 65536
 """A client that has this much unread is told nothing new: it would only read it later."""
@@ -34,11 +34,10 @@ class Form:
     refusal: Callable[[Refusal], bytes]
 
 
-EVENTS: Final = Form(
-    head=((b"Content-Type", b"text/event-stream"), (b"Cache-Control", b"no-cache"), UNBUFFERED),
-    kind=Story,
-    refusal=error_event,
-)
+_STREAMED: Final = ((b"Content-Type", b"text/event-stream"), (b"Cache-Control", b"no-cache"), UNBUFFERED)
+
+EVENTS: Final = Form(head=_STREAMED, kind=Story, refusal=error_event)
+NAMED_EVENTS: Final = Form(head=_STREAMED, kind=NamedStory, refusal=named_error_event)
 DOCUMENT: Final = Form(head=(JSON, UNBUFFERED), kind=Document, refusal=envelope)
 
 

@@ -15,15 +15,16 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from llamaswap.config.model import KeepAliveConfig
 from llamaswap.http1.heads import RequestHead
 from llamaswap.telemetry.loglines import one_line
-from llamaswap.web.early import DOCUMENT, EVENTS, EarlyAnswer, Form
+from llamaswap.web.early import DOCUMENT, EVENTS, NAMED_EVENTS, EarlyAnswer, Form
 
 BLANK: Final = b" "
 """What comes before a JSON document."""
 
 _SOON: Final = 0.001  # seconds; a timer may be that early
 
+_MESSAGES: Final = b"/messages"
 _GENERATING: Final = frozenset(
-    {b"/chat/completions", b"/completions", b"/responses", b"/messages", b"/infill", b"/completion"}
+    {b"/chat/completions", b"/completions", b"/responses", _MESSAGES, b"/infill", b"/completion"}
 )
 _COMPUTING: Final = frozenset({b"/embeddings", b"/rerank", b"/reranking", b"/messages/count_tokens"})
 
@@ -48,7 +49,8 @@ def rhythm_of(config: KeepAliveConfig, head: RequestHead, target: bytes, *, stre
         return None
     path = target.partition(b"?")[0].removeprefix(b"/v1")
     if path in _GENERATING and stream:
-        return Rhythm(EVENTS, config.stream) if config.stream else None
+        form = NAMED_EVENTS if path == _MESSAGES else EVENTS
+        return Rhythm(form, config.stream) if config.stream else None
     if path in _GENERATING or path in _COMPUTING:
         return Rhythm(DOCUMENT, config.json) if config.json else None
     return None

@@ -1,24 +1,28 @@
-"""An upstream's error that comes after the client has been told 200: what becomes of its body.
+"""An upstream's answer that comes after the client has been told 200: what becomes of its body.
 
-A client that has begun to read events would take bare JSON for a broken one,
-and one that waits for JSON can do nothing with a page.
+A client that has begun to read events passes over bare JSON as if nothing had
+come, and one that waits for JSON can do nothing with a page.  So an error becomes
+what the client reads, and so does a whole answer for one that reads events.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from typing_extensions import override
 
 from llamaswap.http1.stream import ResponseStream, Sent
+from llamaswap.metering.failures import failure_text
 from llamaswap.metering.meter import FAILURES
 from llamaswap.rendering import kind_of
 
 MOST: Final = 64 * 1024
 """Bytes of an error that are told; the rest is somebody's stack trace."""
+
+_ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")  # no string of JSON holds a bare line break
 
 
 class Early(ResponseStream):
@@ -70,13 +74,50 @@ class Early(ResponseStream):
 
 
 class Story(Early):
-    """An event stream."""
+    """An event stream; an answer that is none becomes one event of it."""
 
-    __slots__ = ()
+    __slots__ = ("_begun", "_whole")
+
+    WORD: ClassVar[bytes] = b""
+    """What an event that holds a whole answer begins with."""
+    ALARM: ClassVar[bytes] = b""
+    """What one begins with that holds an error."""
+
+    def __init__(self, exchange: Sent, *, chunked: bool, silent: bool) -> None:
+        super().__init__(exchange, chunked=chunked, silent=silent)
+        self._begun = False
+        self._whole = False  # it has begun, and is JSON
+
+    @override
+    def write(self, data: bytes) -> None:
+        if self._error is None and not self._begun:
+            data = data.lstrip()  # blank lines before the first event mean nothing
+            if not data:
+                return
+            self._begun = True
+            if data[:1] in b"{[":  # no event begins so, whatever its Content-Type says
+                self._whole = True
+                super().write(self.WORD + b"data: ")
+        super().write(data.translate(_ONE_LINE) if self._whole else data)
+
+    @override
+    def finish(self) -> None:
+        if self._whole:
+            super().write(b"\n\n")
+        super().finish()
 
     @override
     def _shaped(self, status: int, body: bytes) -> bytes:
-        return as_event(status, body)
+        return self.ALARM + as_event(status, body)
+
+
+class NamedStory(Story):
+    """An event stream whose readers know events by their names, and pass over what has none."""
+
+    __slots__ = ()
+
+    WORD = b"event: message\n"
+    ALARM = b"event: error\n"
 
 
 class Document(Early):
@@ -95,23 +136,35 @@ def as_event(status: int, body: bytes) -> bytes:
     Args:
         status: the upstream's, 300 or above.
     """
-    # No string of JSON holds a bare line break.
-    return b"data: " + as_json(status, body).replace(b"\r", b" ").replace(b"\n", b" ") + b"\n\n"
+    return b"data: " + as_json(status, body).translate(_ONE_LINE) + b"\n\n"
 
 
 def as_json(status: int, body: bytes) -> bytes:
-    """Return an error's body as JSON: a document as it is, anything else in an envelope.
+    """Return an error's body as JSON that says so: a document with an `error` as it is.
+
+    One without it gets one, since nobody sees the status any more; anything else is put into an envelope.
 
     Args:
         status: the upstream's, 300 or above.
     """
-    try:
-        is_object = isinstance(msgspec.json.decode(body), dict)
-    except (msgspec.DecodeError, RecursionError):
-        is_object = False
-    if is_object:
+    told = _document(body)
+    if told is not None and told.get("error"):
         return body
     kind, code = kind_of(status)
-    text = body.decode("utf-8", "replace").strip() or f"upstream answered {status}"
-    told = {"error": {"message": text, "type": kind, "param": None, "code": code}}
-    return json.dumps(told).encode()
+    if told is None:
+        text = body.decode("utf-8", "replace").strip() or f"upstream answered {status}"
+    else:
+        text = failure_text(status, body)
+    error = json.dumps({"message": text, "type": kind, "param": None, "code": code}).encode()
+    if not told:
+        return b'{"error": %b}' % error
+    return b'%b, "error": %b}' % (body.rstrip()[:-1], error)
+
+
+def _document(body: bytes) -> dict[str, Any] | None:
+    """Return an object of JSON, or None for anything else."""
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None

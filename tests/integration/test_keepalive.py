@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anthropic import Anthropic, APIStatusError
 from openai import OpenAI, Stream
 
 from support.real_daemon import Daemon, started, stub_config
@@ -111,6 +112,43 @@ def test_case_070_a_clients_library_reads_what_comes_behind_signs_of_life(
         row = daemon.rows(3)[-1]
 
     assert int(row["metadata"]["serial_queue_wait_ms"]) > 2000
+
+
+LATE = {"first": 1.5}  # seconds of silence, after which a sign of life has been given
+
+
+def test_a_clients_library_that_goes_by_the_names_of_events_notices_an_error_behind_signs_of_life(
+    tmp_path: Path,
+) -> None:
+    with (
+        kept(tmp_path, "1s") as daemon,
+        Anthropic(base_url=f"http://127.0.0.1:{daemon.port}", api_key="x", max_retries=0) as client,
+    ):
+        answer = client.messages.create(
+            model="a",
+            max_tokens=3,
+            messages=[{"role": "user", "content": "hi"}],
+            stream=True,
+            extra_headers={"X-Stub": json.dumps({**LATE, "status": 500})},
+        )
+        with pytest.raises(APIStatusError, match="500 Internal Server Error"):
+            list(answer)
+
+
+def test_a_clients_library_notices_a_whole_answer_to_a_stream_behind_signs_of_life(tmp_path: Path) -> None:
+    with (
+        kept(tmp_path, "1s") as daemon,
+        OpenAI(base_url=f"http://127.0.0.1:{daemon.port}/v1", api_key="x") as client,
+    ):
+        answer = client.chat.completions.create(
+            model="a",
+            messages=[{"role": "user", "content": "hi"}],
+            stream=True,
+            extra_headers={"X-Stub": json.dumps({**LATE, "file": "/dev/null", "type": "application/json"})},
+        )
+        (chunk,) = answer
+
+    assert chunk.model == "a" and chunk.choices is None
 
 
 def test_a_client_that_leaves_while_it_is_kept_alive_gives_its_place_back(tmp_path: Path) -> None:

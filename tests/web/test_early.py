@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from llamaswap.errors import ShuttingDown
-from llamaswap.web.early import DOCUMENT, LAGGING_BYTES
+from llamaswap.web.early import DOCUMENT, LAGGING_BYTES, NAMED_EVENTS
 from support.web_early import HEAD, Waiting
 
 MODERN = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
@@ -79,6 +79,19 @@ def test_a_refusal_comes_as_an_event_and_once() -> None:
     assert first == second and first is not None
     assert (first.status, first.headers, first.body) == (503, ((b"Content-Type", b"text/event-stream"),), b"")
     assert waiting.client.is_closed() and not waiting.client.is_aborted()
+
+
+def test_a_refusal_has_a_name_where_readers_know_events_by_their_names() -> None:
+    waiting = Waiting(NAMED_EVENTS)
+    waiting.early.say(b": one\n\n")
+    waiting.told()
+
+    waiting.early.refuse(ShuttingDown())
+
+    name, _, data = waiting.told().partition(b"\ndata: ")
+    assert name == b"event: error" and data.endswith(b"\n\n")
+    told = json.loads(data)
+    assert (told["type"], told["error"]["code"]) == ("error", "service_unavailable")
 
 
 def test_a_refusal_of_a_document_is_the_document() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from llamaswap.config.model import KeepAliveConfig
 from llamaswap.http1.heads import RequestHead
-from llamaswap.web.early import DOCUMENT, EVENTS
+from llamaswap.web.early import DOCUMENT, EVENTS, NAMED_EVENTS
 from llamaswap.web.keepalive import KeepAlive, comment, rhythm_of
 from support.web_early import Waiting
 
@@ -19,12 +19,19 @@ def head(method: str = "POST") -> RequestHead:
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/chat/completions", "/v1/messages?beta=true", "/completions", "/v1/responses", "/infill"]
+    "path", ["/v1/chat/completions", "/completions", "/v1/responses", "/infill", "/completion?a=/messages"]
 )
 def test_a_stream_of_text_gets_comments_and_a_whole_answer_white_space(path: str) -> None:
     target = path.encode()
 
     assert rhythm_of(BOTH, head(), target, stream=True) == (EVENTS, 15.0)
+    assert rhythm_of(BOTH, head(), target, stream=False) == (DOCUMENT, 30.0)
+
+
+def test_events_have_names_where_clients_go_by_them() -> None:
+    target = b"/v1/messages?beta=true"
+
+    assert rhythm_of(BOTH, head(), target, stream=True) == (NAMED_EVENTS, 15.0)
     assert rhythm_of(BOTH, head(), target, stream=False) == (DOCUMENT, 30.0)
 
 

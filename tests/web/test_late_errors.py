@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from llamaswap.web.late_errors import MOST, Document, Early, Story, as_event, as_json
+from llamaswap.web.late_errors import MOST, Document, Early, NamedStory, Story, as_event, as_json
 
 
 class Sent:
@@ -58,6 +58,41 @@ def test_any_other_error_gets_an_envelope(body: bytes, message: str) -> None:
     error = json.loads(event.removeprefix(b"data: "))["error"]
     assert (error["message"], error["type"], error["code"]) == (message, "server_error", "bad_gateway")
     assert event.endswith(b"}\n\n") and event.count(b"\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"detail": "no such voice"}\n', "no such voice"),
+        (b'{"error": null, "n": 1.10}', "404 Not Found"),
+        (b" {} ", "404 Not Found"),
+    ],
+)
+def test_a_document_that_does_not_say_that_it_is_an_error_is_told_to(body: bytes, message: str) -> None:
+    told = told_of(404, body, kind=Document)
+
+    assert json.loads(told)["error"] == {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "not_found",
+    }
+    assert body.strip()[1:-1] in told
+    assert told_of(404, body) == b"data: " + told.replace(b"\n", b" ") + b"\n\n"
+
+
+def test_an_answer_that_is_no_event_stream_becomes_one_event() -> None:
+    told = told_of(200, b"", b"\n ", b' {"id":', b"1,\r\n ", b'"object": "chat.completion"}\n')
+
+    assert told == b'data: {"id":1,   "object": "chat.completion"} \n\n'
+    assert told_of(200, b"[1]", kind=NamedStory) == b"event: message\ndata: [1]\n\n"
+    assert told_of(200, b": hi\n\n", b'data: {"a":\n', b"data: {}}\n\n").count(b"data") == 2
+
+
+def test_an_error_has_a_name_where_readers_know_events_by_their_names() -> None:
+    told = told_of(500, b'{"error": {"message": "no"}}', kind=NamedStory)
+
+    assert told == b'event: error\ndata: {"error": {"message": "no"}}\n\n'
 
 
 def test_an_endless_error_is_cut() -> None:
