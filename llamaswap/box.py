@@ -194,8 +194,8 @@ class Box:
             now = self._clock.seconds()
             load, began = now - began, now
         self.measures.serving[number] = (ticket.model, began, verdict)
-        if waiter.wish.looks_only or waiter.wish.reason == "preload":
-            self.measures.cut_short(number)  # a look or a greeting says nothing about how long jobs take
+        if waiter.wish.brief:
+            self.measures.cut_short(number)
         crashes, stops = server.crashes, server.stops
         waiter.end(
             Lease(server=server, verdict=verdict, load=load, crashes=crashes, stops=stops, number=number)

@@ -40,6 +40,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     reason: SwapReason = "request"  # why a load that it needs is begun, for the counters
 
     @property
+    def brief(self) -> bool:
+        """Whether its job is a look or a greeting, whose time tells nothing of how long jobs take."""
+        return self.looks_only or self.reason == "preload"
+
+    @property
     def patient(self) -> bool:
         """Whether no limit counts for it: nobody waits for its answer."""
         return self.reason == "preload"

@@ -140,6 +140,7 @@ class Dispatcher:
             priority=wish.priority,
             arrived=self._clock.seconds(),
             overrides=wish.overrides,
+            brief=wish.brief,
         )
         waiter = self._waiters[ticket.number] = Waiter(ticket, wish)
         self._post(lambda facts: self._box.scheduler.arrived(ticket, facts))

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from llamaswap.scheduling.estimates import Estimates
+from llamaswap.scheduling.estimates import Estimates, Spread
 from llamaswap.scheduling.forecast import Eta, Job, Planned
 from llamaswap.scheduling.protocol import Scheduler
 from llamaswap.scheduling.vocabulary import Band, Facts, Ticket
 
 FAR: Final = 1000
 """Picks that are played through to find one ticket, at most."""
+
+_NO_TIME: Final = Eta(0.0, 0.0)
 
 
 class Prospects:
@@ -60,10 +62,15 @@ class Prospects:
         """Return how long a job will go on, the rest of its load included; None if never measured."""
         model, elapsed = job.ticket.model, max(0.0, self.facts.now - job.since)
         if not job.loading:
-            left = self._estimates.remaining(model, elapsed)
-            return None if left is None else Eta(left.p50, left.p90)
-        load, run = self._estimates.remaining_load(model, elapsed), self._estimates.run(model)
+            # What goes on after a look has begun may be an open WebSocket.
+            return None if job.ticket.brief else _eta(self._estimates.remaining(model, elapsed))
+        load = _eta(self._estimates.remaining_load(model, elapsed))
+        run = _NO_TIME if job.ticket.brief else _eta(self._estimates.run(model))
         return None if load is None or run is None else Eta(load.p50 + run.p50, load.p90 + run.p90)
 
     def _plan(self) -> Iterator[Planned]:
         return self.scheduler.plan(self.jobs, self.facts)
+
+
+def _eta(spread: Spread | None) -> Eta | None:
+    return None if spread is None else Eta(spread.p50, spread.p90)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+import pytest
 
 from llamaswap.config.model import GroupConfig, SchedulerName, SerialSettings
 from llamaswap.errors import BandFull, DeadlineHopeless, DeadlinePassed, QueueFull
@@ -219,6 +222,31 @@ def test_what_is_loaded_at_the_start_may_wait_as_long_as_the_loads_before_it_tak
 
     assert all(caller.waiting for caller in others)
     assert isinstance(rig.call("b").refusal, BandFull)
+
+
+@pytest.mark.parametrize("options", [{"reason": "preload"}, {"looks_only": True}], ids=["preload", "look"])
+def test_the_loads_that_greetings_and_looks_need_make_nobody_hopeless_by_runs_that_never_come(
+    options: Mapping[str, Any],
+) -> None:
+    rig = DispatchRig("a", "b", "c", serial=SerialSettings(max_wait={"normal": 30.0}))
+    for model in ("a", "b"):
+        for _ in range(20):
+            rig.estimates.ran(model, 960.0)
+            rig.estimates.loaded(model, 10.0)
+    loading = [rig.call("a", **options), rig.call("b", 1, max_wait=1e6, **options)]
+    rig.clock.advance(4.0)
+
+    chat = rig.call("c")
+
+    assert all(caller.waiting for caller in (*loading, chat))
+    page = rig.dispatcher.queueing.queue()
+    (job,), (second, third) = page.jobs, page.tickets
+    assert job.remaining is not None and second.eta is not None and third.eta is not None
+    assert (job.remaining.p50, second.eta.p50) == pytest.approx((6.0, 6.0), rel=0.02)
+    assert third.eta.p50 == pytest.approx(16.0, rel=0.02)
+    rig.becomes_ready("a")
+    assert rig.dispatcher.queueing.queue().jobs[0].remaining is None
+    assert rig.call("c").waiting
 
 
 def test_what_is_loaded_at_the_start_has_no_deadline_in_another_band_either() -> None:

@@ -92,15 +92,14 @@ def plan(room: Lanes, *, skip: int = 0, **known: Unpack[Known]) -> Iterator[Plan
     procession, line = _begin(room, known)
     estimates = known["estimates"]
     for turn, pick in enumerate(procession):
-        if turn < skip:
-            _pass(line, pick, turn)
-            continue
         ticket = room.ticket(pick.number)
-        if ticket is not None:
+        if turn < skip:
+            _pass(line, pick, turn, ticket)
+        elif ticket is not None:
             yield Planned(
                 ticket=ticket,
                 swap=pick.swap,
-                eta=_eta(line.dispatch(pick)),
+                eta=_eta(line.dispatch(pick, brief=ticket.brief)),
                 load=estimates.load(pick.model) if pick.start else None,
                 budget=pick.budget,
             )
@@ -124,7 +123,7 @@ def eta_of(ticket: Ticket, room: Lanes, **known: Unpack[Known]) -> Eta | None:
     for turn, pick in enumerate(procession):
         if pick.number == ticket.number:
             return _eta(line.dispatch(pick))
-        _pass(line, pick, turn)
+        _pass(line, pick, turn, room.ticket(pick.number))
         if turn + 1 == WALKED:
             break
     line.pass_over_many(_ahead(ticket, room, known["formula"], procession), WALKED - DRAWN)
@@ -142,11 +141,12 @@ def _begin(room: Lanes, known: Known) -> tuple[Procession, Timeline]:
     return procession, Timeline(estimates, known["width"], jobs, facts.now)
 
 
-def _pass(line: Timeline, pick: Pick, turn: int) -> None:
+def _pass(line: Timeline, pick: Pick, turn: int, ticket: Ticket | None) -> None:
+    brief = ticket is not None and ticket.brief
     if turn < DRAWN:
-        line.dispatch(pick)
+        line.dispatch(pick, brief=brief)
     else:
-        line.pass_over(pick)
+        line.pass_over(pick, brief=brief)
 
 
 def _ahead(ticket: Ticket, room: Lanes, formula: Formula, procession: Procession) -> dict[str, int]:

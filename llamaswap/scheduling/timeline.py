@@ -54,22 +54,27 @@ class Timeline:
         if jobs:
             self._take_up(jobs, now)
 
-    def dispatch(self, pick: Pick) -> Times | None:
-        """Let a ticket have the box; return when it gets it, None if nobody can say."""
+    def dispatch(self, pick: Pick, *, brief: bool = False) -> Times | None:
+        """Let a ticket have the box; return when it gets it, None if nobody can say.
+
+        Args:
+            brief: as the ticket says.
+        """
         together = pick.model == self._model and not pick.swap and not pick.budget
         if self._slots is not None and together and not self._later.some:
-            return self._beside(self._slots, pick.model)
+            return self._beside(self._slots, pick.model, brief=brief)
         begun = self.free()
         ready = self._spent(begun, self._loads[pick.model]) if pick.start else begun
-        self._occupy(pick.model, ready, [self._spent(ready, self._runs[pick.model])])
+        self._occupy(pick.model, ready, [ready if brief else self._spent(ready, self._runs[pick.model])])
         return begun
 
-    def pass_over(self, pick: Pick) -> None:
+    def pass_over(self, pick: Pick, *, brief: bool = False) -> None:
         """`dispatch` where nobody asks when: only mean and variance of what it takes are kept."""
         if pick.start:
             self._later.add(self._loads[pick.model])
             self._swaps.add(self._loads[pick.model])
-        self._later.add(self._runs[pick.model], beside=self._width.get(pick.model, 1))
+        if not brief:
+            self._later.add(self._runs[pick.model], beside=self._width.get(pick.model, 1))
 
     def pass_over_many(self, counts: Mapping[str, int], passed: int) -> None:
         """Pass over so many more of each model, with loads as frequent as among the `passed` before."""
@@ -97,9 +102,10 @@ class Timeline:
             runs, loads = self._runs[model], self._loads[model]
             if job.loading:
                 ready = self._spent(NOW, loads and loads.beyond(elapsed))
-                ends.append(self._spent(ready, runs))
+                ends.append(ready if job.ticket.brief else self._spent(ready, runs))
             else:
-                ends.append(self._spent(NOW, runs and runs.beyond(elapsed)))
+                # A look that has begun is over in a moment, or else an open WebSocket.
+                ends.append(None if job.ticket.brief else self._spent(NOW, runs and runs.beyond(elapsed)))
         one = len({job.ticket.model for job in jobs}) == 1
         self._occupy(jobs[0].ticket.model if one else "", ready, ends)
 
@@ -114,11 +120,12 @@ class Timeline:
         else:
             self._free = reduce(latest, known)
 
-    def _beside(self, slots: Slots, model: str) -> Times:
+    def _beside(self, slots: Slots, model: str, *, brief: bool) -> Times:
         """Let one more go beside its like."""
-        run = self._spent(NOW, self._runs[model])
-        assert run is not None  # there are slots only where all ends are known
-        self._earliest = slots.take(self._earliest, run)
+        run = NOW if brief else self._spent(NOW, self._runs[model])
+        self._earliest = slots.take(self._earliest, run or NOW)
+        if run is None:  # those before were looks, and it was never measured
+            self._free = self._slots = None
         return self._earliest
 
     def _spent(self, times: Times | None, taken: Distribution | None) -> Times | None:

@@ -58,6 +58,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     priority: int  # the caller's, any integer; higher is more urgent
     arrived: float  # seconds on the clock that `Facts.now` reads
     overrides: bool = False  # it may evict protected models
+    brief: bool = False  # a look or a greeting: what takes time is the load
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from support.scheduling_queues import LOAD, RUNS, steady_estimates
 NOW = 50.0
 
 
-def job(model: str, since: float, *, loading: bool = False, number: int = 0) -> Job:
-    ticket = Ticket(number=number, model=model, priority=0, arrived=0.0)
+def job(model: str, since: float, *, loading: bool = False, number: int = 0, brief: bool = False) -> Job:
+    ticket = Ticket(number=number, model=model, priority=0, arrived=0.0, brief=brief)
     return Job(ticket=ticket, loading=loading, since=since)
 
 
@@ -50,6 +50,33 @@ def test_what_is_left_of_a_run_or_of_a_load_with_its_run_comes_first() -> None:
     assert seconds(line(job("D", NOW - 1.0, loading=True)).free()) == pytest.approx(
         LOAD - 1.0 + RUNS["D"], abs=0.3
     )
+
+
+def test_of_a_look_or_a_greeting_only_the_load_takes_time() -> None:
+    box = line(job("D", NOW - 1.0, loading=True, brief=True))
+    begun = [seconds(box.dispatch(loaded("B"), brief=True)), seconds(box.dispatch(served("B")))]
+    box.pass_over(served("A"), brief=True)
+
+    assert begun == close(LOAD - 1.0, 2 * LOAD - 1.0)
+    assert seconds(box.free()) == pytest.approx(2 * LOAD - 1.0 + RUNS["B"], abs=0.5)
+    assert line(job("D", NOW - 1.0, brief=True)).free() is None  # it may be a WebSocket
+
+
+def test_a_look_beside_a_wide_model_keeps_nobody_from_its_slot() -> None:
+    box = line(width={"B": 2})
+    begun = [seconds(box.dispatch(loaded("B"), brief=True))]
+    begun += [seconds(box.dispatch(served("B"), brief=brief)) for brief in (False, False, True, False)]
+
+    assert begun == close(0.0, LOAD, LOAD, LOAD + RUNS["B"], LOAD + RUNS["B"])
+
+
+def test_behind_looks_beside_each_other_nobody_knows_when_one_ends_that_was_never_measured() -> None:
+    estimates = Estimates()
+    estimates.loaded("B", LOAD)
+    box = line(width={"B": 4}, estimates=estimates)
+    begun = [box.dispatch(loaded("B"), brief=True), box.dispatch(served("B")), box.dispatch(served("B"))]
+
+    assert [seconds(each) for each in begun] == close(0.0, LOAD, None)
 
 
 def test_a_clock_that_was_set_back_makes_no_run_longer_than_a_whole_one() -> None:
