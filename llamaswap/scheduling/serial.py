@@ -164,11 +164,13 @@ class SerialScheduler(SerialOutlook):
     def resume(self, bands: frozenset[Band], facts: Facts) -> Sequence[Decision]:
         """Let these bands go on, and pick again."""
         self._lobby.resume(bands)
-        return self._pick(facts)
+        return [*(self._turn_away(facts) if bands else ()), *self._pick(facts)]
 
     def reprioritise(self, ticket: Ticket, priority: int, facts: Facts) -> tuple[Ticket, Sequence[Decision]]:
         """Give a waiting ticket another priority and pick again; KeyError if it does not wait."""
         other = self._lobby.reprioritise(ticket.number, priority)
+        if self._protected and other in self._waiting and (refusal := self._held_off(other, facts)):
+            return other, (self._refuse_waiting(other, refusal), *self._pick(facts))
         return other, self._pick(facts)
 
     def hand_over(self) -> Handover:
@@ -204,7 +206,7 @@ class SerialScheduler(SerialOutlook):
         alone = not self._jobs and len(loads.unclaimed) == 1
         kept = loads.unclaimed if alone else loads.unclaimed & self._lasting(facts)
         self._unclaimed = kept
-        picked: list[Decision] = []
+        picked: list[Decision] = self._turn_away(facts) if handover.served else []
         for ticket, _ in loads.refused:
             picked += self._free(ticket, facts)
         picked += self._pick(facts)
@@ -230,6 +232,8 @@ class SerialScheduler(SerialOutlook):
 
     def _turn_away(self, facts: Facts) -> list[Decision]:
         """Refuse everybody who waits and would have to evict a protected model now."""
+        if not self._protected:
+            return []
         refusals = ((ticket, self._held_off(ticket, facts)) for ticket in tuple(self._waiting))
         return [self._refuse_waiting(ticket, refusal) for ticket, refusal in refusals if refusal]
 

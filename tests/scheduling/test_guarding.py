@@ -181,6 +181,35 @@ def test_a_ticket_of_a_paused_band_is_refused_when_its_band_goes_on(make: MakeBo
 
 
 @every_scheduler
+def test_a_band_that_goes_on_while_the_protected_model_works_learns_it_at_once(make: MakeBox) -> None:
+    box = make("AB", protected="A")
+    loaded(box, "A")
+    box.pause(Band.BATCH)
+    job, batch, moved = box.arrive("A", job=960.0), box.arrive("B", -100), box.arrive("B", -100)
+
+    box.reprioritise(moved, -98)
+    assert box.where(moved) is Life.WAITING
+    box.reprioritise(moved, 0)
+    assert refusal(box, moved)
+    box.resume(Band.BATCH)
+
+    assert refusal(box, batch)
+    assert box.where(job) is Life.SERVING
+
+
+@every_scheduler
+def test_a_reload_that_protects_a_model_while_it_works_is_told_at_once(make: MakeBox) -> None:
+    box = make("AB")
+    loaded(box, "A")
+    job, waiting = box.arrive("A", job=960.0), box.arrive("B")
+
+    box.reload(make("AB", protected="A"))
+
+    assert refusal(box, waiting)
+    assert box.where(job) is Life.SERVING
+
+
+@every_scheduler
 def test_a_reload_that_protects_a_model_counts_for_those_who_wait(make: MakeBox) -> None:
     box = make("AB")
     loaded(box, "A")
