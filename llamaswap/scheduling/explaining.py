@@ -54,6 +54,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     ahead_total: int
     bounds: tuple[Bound, ...]  # for normal, then for interactive requests
     budget: float = 0.0  # seconds that the swap budget may give to residents before it; anew after each load
+    budgeted: bool = (
+        False  # whether there is a swap budget at all: it may let anybody go, whatever `bounds` say
+    )
 
 
 class Order(Lanes, Protocol):
@@ -84,7 +87,7 @@ def explain(
     resident: frozenset[str],
     most: int = 100,
     offset: int = 0,
-    swap_budget: float = 0.0,
+    swap_budget: float | None = None,
 ) -> Explanation:
     """Return why a waiting ticket stands where it stands; O(models log n + most log models).
 
@@ -96,7 +99,7 @@ def explain(
         resident: the models somebody waits for that are resident.
         most: how many of those ahead are listed.
         offset: the largest that the configuration adds to a caller's priority; points.
-        swap_budget: seconds that are left of it.
+        swap_budget: seconds that are left of it; None: there is none.
     """
     lanes = room.lanes()
     own, bonus = formula.key(ticket), formula.affinity_key()
@@ -116,7 +119,8 @@ def explain(
         ),
         ahead_total=total,
         bounds=bounds(ticket, formula, facts.now, offset),
-        budget=0.0 if home else swap_budget,
+        budget=0.0 if home else swap_budget or 0.0,
+        budgeted=swap_budget is not None,
     )
 
 

@@ -148,7 +148,7 @@ class SerialOutlook:
             resident=self._resident_of(room, facts),
             most=most,
             offset=self._largest_offset,
-            swap_budget=self._budget.left if self._budget else 0.0,
+            swap_budget=self._budget.left if self._budget else None,
         )
 
     def _resident_models(self, facts: Facts) -> frozenset[str]:

@@ -47,6 +47,7 @@ def explained_json(explained: Explained, wall: float) -> JsonObject:
         wall: unix seconds, at the moment of the explanation.
     """
     explanation = explained.explanation
+    but = _exceptions(paused=explained.row.paused, budgeted=explanation.budgeted)
     return {
         "ticket": _ticket(explained.row),
         "ahead": [_ahead(ahead) for ahead in explanation.ahead],
@@ -54,7 +55,7 @@ def explained_json(explained: Explained, wall: float) -> JsonObject:
         "position_without_aging": explanation.position_without_aging,
         "position_without_affinity": explanation.position_without_affinity,
         "swap_budget_ms": _ms(explanation.budget),
-        "bounds": [_bound(bound, explained.now, wall) for bound in explanation.bounds],
+        "bounds": [_bound(bound, explained.now, wall, but) for bound in explanation.bounds],
     }
 
 
@@ -98,22 +99,31 @@ def _ahead(ahead: Ahead) -> JsonObject:
     return {**_named(ahead.ticket), "by": ahead.by}
 
 
-def _bound(bound: Bound, now: float, wall: float) -> JsonObject:
-    """Return until when one like this can pass, as moments and in words; what is over ends now."""
+def _exceptions(*, paused: bool, budgeted: bool) -> str:
+    """Return what the promise that nobody can pass does not cover, as the end of its sentence."""
+    return f"{', once its band goes on' if paused else ''}{', save for the swap budget' if budgeted else ''}"
+
+
+def _bound(bound: Bound, now: float, wall: float, but: str) -> JsonObject:
+    """Return until when one like this can pass, as moments and in words; what is over ends now.
+
+    Args:
+        but: what comes behind a promise.
+    """
     who = f"{bound.band} request (priority {bound.priority})"
     shown: JsonObject = {"band": bound.band, "priority": bound.priority, "after": None, "in_ms": None}
     if bound.after is None:
         words = (
             f"every {who} that arrives can pass this one, for as long as it waits"
             if bound.ever
-            else f"no {who} that arrives from now on can pass this one"
+            else f"no {who} that arrives from now on can pass this one{but}"
         )
         return {**shown, "words": words}
     left = bound.after - now
     shown["after"] = moment = _moment(wall + left)
     shown["in_ms"] = _ms(max(0.0, left))
     when = "from now on" if left <= 0 else f"after {_clock_time(moment, left)}"
-    return {**shown, "words": f"no {who} that arrives {when} can pass this one"}
+    return {**shown, "words": f"no {who} that arrives {when} can pass this one{but}"}
 
 
 def _eta(eta: Eta | None) -> JsonObject | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from llamaswap.queueing import Explained, QueuePage, TicketRow
 from llamaswap.scheduling.explaining import Bound, Explanation, Terms
 from llamaswap.scheduling.forecast import Eta
@@ -46,7 +48,9 @@ def a_page(*rows: TicketRow, waiting: int = 0) -> QueuePage:
     )
 
 
-def bounds_of(*bounds: Bound, now: float = 100.0) -> list[dict[str, Any]]:
+def bounds_of(
+    *bounds: Bound, now: float = 100.0, budgeted: bool = False, paused: bool = False
+) -> list[dict[str, Any]]:
     """How these bounds are shown."""
     explanation = Explanation(
         ticket=a_row().ticket,
@@ -57,9 +61,10 @@ def bounds_of(*bounds: Bound, now: float = 100.0) -> list[dict[str, Any]]:
         ahead=(),
         ahead_total=0,
         bounds=bounds,
+        budgeted=budgeted,
     )
     shown: list[dict[str, Any]] = explained_json(
-        Explained(row=a_row(), explanation=explanation, now=now), NOON
+        Explained(row=a_row(paused=paused), explanation=explanation, now=now), NOON
     )["bounds"]
     return shown
 
@@ -115,6 +120,27 @@ def test_a_bound_says_until_when_somebody_can_pass() -> None:
         0,
         "no normal request (priority 0) that arrives from now on can pass this one",
     )
+
+
+@pytest.mark.parametrize(
+    ("paused", "budgeted", "but"),
+    [
+        (True, False, ", once its band goes on"),
+        (False, True, ", save for the swap budget"),
+        (True, True, ", once its band goes on, save for the swap budget"),
+    ],
+)
+def test_a_promise_says_what_it_does_not_cover(but: str, *, paused: bool, budgeted: bool) -> None:
+    (soon, never, always) = bounds_of(
+        Bound(band=Band.NORMAL, priority=1, after=160.5, ever=True),
+        Bound(band=Band.NORMAL, priority=0, after=None, ever=False),
+        Bound(band=Band.INTERACTIVE, priority=100, after=None, ever=True),
+        paused=paused,
+        budgeted=budgeted,
+    )
+
+    assert all(bound["words"].endswith(f" can pass this one{but}") for bound in (soon, never))
+    assert always["words"].endswith(" can pass this one, for as long as it waits")
 
 
 def test_without_aging_there_is_no_moment() -> None:
