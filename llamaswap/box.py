@@ -7,7 +7,7 @@ and who leaves is the dispatcher's business, how models are loaded that of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
 from twisted.internet.defer import Deferred
@@ -57,6 +57,7 @@ class Box:
         scheduler: who goes next.
         waiters: whoever has no lease yet, dispatched or not, by ticket number.
         post: lets the scheduler see an event.
+        changed: called when no event is left: the queue may be another one now.
     """
 
     _log = Logger()
@@ -96,6 +97,7 @@ class Box:
         # For which model who was dispatched last, and why.
         self._latest: tuple[str, SwapReason] = ("", "request")
         self._idle: list[Deferred[None]] = []
+        self.changed: Callable[[], None] = lambda: None
         self._state: BoxState = "idle"
         self.serial = False
         self._configure(settings)
@@ -269,6 +271,7 @@ class Box:
             self.observer.box(state, now)
         if self._idle:
             self._say_when_idle()
+        self.changed()
 
     def _say_when_idle(self) -> None:
         if (

@@ -6,7 +6,7 @@ what people ask about the queue, or tell it, is answered by `queueing`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -253,6 +253,10 @@ class Dispatcher:
     def wanted(self, model: str) -> bool:
         """Return whether a ticket for this model may go, loads or runs; one of a paused band may not."""
         return self._box.scheduler.wanted(model)
+
+    def tell(self, changed: Callable[[], None]) -> None:
+        """Have this called, and nobody else, whenever the queue or the jobs may have changed."""
+        self._box.changed = changed
 
     def view(self) -> QueueView:
         """Return the scheduler's snapshot."""

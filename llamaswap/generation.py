@@ -80,6 +80,10 @@ class Generation:
         """The process of a model has come into this state."""
         self._bulletin.state_changed(model, state)
 
+    def queue_changed(self) -> None:
+        """Somebody waits, goes or has ended, or may have."""
+        self._bulletin.queue_changed()
+
     def row_written(self, row_id: int) -> None:
         """An activity row can be read, its capture included."""
         self._bulletin.row_written(row_id)

@@ -280,6 +280,7 @@ class LlamaSwapService(Service):
     def _make_generation(self) -> Generation:
         generation = Generation(self._config, self.engine, self._pool, self._around)
         self.engine.told = generation.state_changed
+        self.engine.dispatcher.tell(generation.queue_changed)
         return generation
 
     def _make_journal(self, config: Config) -> Journal:

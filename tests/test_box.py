@@ -43,6 +43,24 @@ def test_a_box_that_runs_jobs_side_by_side_runs_until_the_last_has_ended() -> No
     assert rig.tally.box_states == ["load", "run", "load", "run", "idle"]
 
 
+def test_whoever_wants_to_know_is_told_after_each_change_of_the_queue_and_of_the_jobs() -> None:
+    rig = DispatchRig("a")
+    rig.warm("a")
+    seen: list[tuple[int, int]] = []
+
+    def changed() -> None:
+        view = rig.dispatcher.view()
+        seen.append((len(view.jobs), sum(band.depth for band in view.bands.values())))
+
+    rig.dispatcher.tell(changed)
+    first, second = rig.call("a", reason="preload"), rig.call("a")
+    first.finish()
+    second.leave()
+
+    assert list(dict.fromkeys(seen)) == [(1, 0), (1, 1), (0, 0)]
+    assert seen[-1] == (0, 0)
+
+
 def test_a_lease_that_could_not_be_given_leaves_no_job() -> None:
     rig = DispatchRig("a")
     caller = rig.call("a")

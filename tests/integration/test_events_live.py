@@ -81,6 +81,25 @@ def test_a_request_is_told_from_its_arrival_to_its_row(daemon: Daemon) -> None:
     assert source.states("a") == ["stopped", "starting", "ready"]
 
 
+def test_the_end_of_a_job_that_is_no_request_in_flight_is_told_too(daemon: Daemon) -> None:
+    with EventSource(daemon.port) as source, ThreadPoolExecutor(2) as pool:
+        page = pool.submit(
+            ask, daemon.port, "GET", "/upstream/a/page", None, json_fields(stub={"first": 0.7})
+        )
+        source.wait("queueStatus", lambda told: told["running"] == ["a"])
+        waiting = pool.submit(daemon.chat, "a", stub={"first": 1.5})
+        source.wait("queueStatus", lambda told: sum(depths(told)) == 1)
+        assert page.result().status == 200
+
+        def goes(told: Any) -> bool:
+            return sum(depths(told)) == 0 and told["running"] == ["a"]
+
+        until(lambda: goes(source.of("queueStatus")[-1]), "the one who waited to go")
+        assert not waiting.done()
+        assert waiting.result().status == 200
+        until(lambda: source.of("queueStatus")[-1]["running"] == [], "the end")
+
+
 def test_the_queue_is_told_while_it_fills_and_empties(daemon: Daemon) -> None:
     with EventSource(daemon.port) as source, Wire(daemon.port) as job, ThreadPoolExecutor(3) as pool:
         job.send(chat({"tokens": 100, "gap": 0.02}))
