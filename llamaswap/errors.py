@@ -7,6 +7,7 @@ beside it.  How they look on the wire is `llamaswap.rendering`'s business.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -147,7 +148,8 @@ class DeadlineHopeless(Refusal):
     code = "deadline_hopeless"
 
     def __init__(self, max_wait: float, expected: float) -> None:
-        words = f"the wait is expected to take {expected:.0f} s, and may take {max_wait:g} s"
+        # Rounded up, so that it is never told to be no longer than it may be.
+        words = f"the wait is expected to take {ceil(expected)} s, and may take {round(max_wait, 3):g} s"
         super().__init__(words, retry_after=max(1, round(expected - max_wait)))
 
 
@@ -158,7 +160,7 @@ class DeadlinePassed(Refusal):
     code = "deadline_passed"
 
     def __init__(self, max_wait: float) -> None:
-        super().__init__(f"still queued after {max_wait:g} s, which is as long as it may wait")
+        super().__init__(f"still queued after {round(max_wait, 3):g} s, which is as long as it may wait")
 
 
 class NoSuchTicket(Refusal):

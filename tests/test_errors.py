@@ -10,6 +10,8 @@ from llamaswap.errors import (
     BadRequest,
     BodiesFull,
     BodyTooLarge,
+    DeadlineHopeless,
+    DeadlinePassed,
     LoadRefused,
     ModelFailing,
     ModelNotFound,
@@ -59,6 +61,27 @@ EVERY_REFUSAL: list[tuple[Refusal, int, str]] = [
     (UpstreamUnreachable("connection refused"), 502, "connection refused"),
     (Refusal("something else"), 500, "something else"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected", "words", "retry"),
+    [
+        (0.0, 0.02, "the wait is expected to take 1 s, and may take 0 s", "1"),
+        (5.0, 5.3, "the wait is expected to take 6 s, and may take 5 s", "1"),
+        (0.1, 960.0, "the wait is expected to take 960 s, and may take 0.1 s", "960"),
+    ],
+)
+def test_a_wait_that_would_be_too_long_is_told_to_be_longer_than_it_may(
+    allowed: float, expected: float, words: str, retry: str
+) -> None:
+    refusal = DeadlineHopeless(allowed, expected)
+
+    assert refusal.message == words
+    assert dict(refusal.headers()) == {b"Retry-After": retry.encode()}
+
+
+def test_the_length_of_a_wait_that_was_too_long_is_told_in_milliseconds_at_the_finest() -> None:
+    assert DeadlinePassed(1.00011).message == "still queued after 1 s, which is as long as it may wait"
 
 
 @pytest.mark.parametrize(
