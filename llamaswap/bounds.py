@@ -27,8 +27,8 @@ UNKNOWN_RETRY: Final = 5
 """Seconds for `Retry-After`: at least, at most, and where nobody can say when there is a place."""
 
 STILL_TRUE: Final = 0.25
-"""Seconds for which a wait that is too long is believed to be so for others like it: who comes later waits
-longer, and a crowd at the door must not cost a forecast each."""
+"""Seconds for which a wait that is too long is believed to be so for others like it, unless somebody goes:
+who comes later waits longer, and a crowd at the door must not cost a forecast each."""
 
 MOST_REMEMBERED: Final = 256
 """Kinds of requests of which that is remembered."""
@@ -111,6 +111,10 @@ class Bounds:
                 self._too_long.clear()
             self._too_long[kind] = (now, expected)
         return DeadlineHopeless(longest, expected)
+
+    def eased(self) -> None:
+        """Somebody has gone, or may go sooner: what was too long a wait a moment ago need not be one now."""
+        self._too_long.clear()
 
     def begin(self, ticket: Ticket, band: Band, own: float | None) -> None:
         """Watch how long a newcomer waits, if there is a limit.

@@ -152,6 +152,7 @@ class Dispatcher:
         """Take back the ticket of a caller that was cancelled; returns what it raises."""
         ticket, now, scheduler = waiter.ticket, self._clock.seconds(), self._box.scheduler
         self._box.forget(ticket.number)
+        self._box.bounds.eased()
         if waiter.verdict is None:
             self._observer.abandoned(scheduler.band(ticket))
         # Its priority may change before this event is taken up.
@@ -162,6 +163,7 @@ class Dispatcher:
     def give_back(self, ticket: Ticket, *, whole: bool) -> None:
         """The job is done: the box is free.  `whole`: nothing broke it off."""
         box = self._box
+        box.bounds.eased()
 
         def released(facts: Facts) -> Sequence[Decision]:
             box.measures.ended(ticket.number, facts.now, whole=whole)

@@ -210,6 +210,7 @@ class Queueing:
         if not (self._box.serial or also):
             raise NeedsSerial
         self._box.measures.forget_all()
+        self._box.bounds.eased()
         self._log.info(line, bands=",".join(band for band in Band if band in bands))
 
     def _move(self, number: int, priority: int, facts: Facts) -> Sequence[Decision]:
@@ -226,6 +227,7 @@ class Queueing:
             new=priority,
         )
         box.measures.forget(number)
+        box.bounds.eased()
         band = box.scheduler.band(waiter.ticket)
         if band is not box.scheduler.band(old) and not waiter.wish.patient:
             box.bounds.move(waiter.ticket, band)

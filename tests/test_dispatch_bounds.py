@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -98,6 +98,39 @@ def test_a_deadline_that_cannot_be_met_is_said_at_once() -> None:
     assert urgent.waiting
     assert rig.tally.bounds == [(Band.NORMAL, "hopeless")]
     assert timers(rig) == 0
+
+
+def ends(rig: DispatchRig, long: Caller, _ahead: Caller) -> None:
+    """The job is over, and the next one begins."""
+    long.finish()
+
+
+def is_sent_away(rig: DispatchRig, _long: Caller, ahead: Caller) -> None:
+    """Somebody sends the one who is ahead away."""
+    rig.dispatcher.queueing.cancel(3)
+
+
+def is_moved(rig: DispatchRig, _long: Caller, _ahead: Caller) -> None:
+    """Somebody lets him wait behind others."""
+    rig.dispatcher.queueing.reprioritise(3, -1)
+
+
+def is_held_up(rig: DispatchRig, _long: Caller, _ahead: Caller) -> None:
+    """Somebody lets his whole band wait."""
+    rig.dispatcher.queueing.pause(frozenset({Band.INTERACTIVE}))
+
+
+@pytest.mark.parametrize("happens", [ends, is_sent_away, is_moved, is_held_up])
+def test_what_was_hopeless_need_not_be_so_any_more_once_somebody_is_out_of_the_way(
+    happens: Callable[[DispatchRig, Caller, Caller], None],
+) -> None:
+    rig = busy(runs=20.0, max_wait={"normal": 30.0})
+    ahead = rig.call("a", 100)
+    assert isinstance(rig.call("a").refusal, DeadlineHopeless)
+
+    happens(rig, rig.leased[0], ahead)
+
+    assert rig.call("a").waiting
 
 
 def test_a_deadline_that_passes_in_the_queue_frees_the_place() -> None:
