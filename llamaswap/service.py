@@ -316,10 +316,15 @@ class LlamaSwapService(Service):
         serial = self._config.scheduler.serial
         if self._config.scheduler.use is SchedulerName.SERIAL:
             self._log.info(
-                "scheduler.serial band_head_start={head_start:g}s affinity_window={window:g}s",
-                head_start=100 * serial.aging_divisor,
-                window=serial.swap_affinity_bonus * serial.aging_divisor,
+                "scheduler.serial band_head_start={head_start} affinity_window={window}",
+                head_start=_lead(100, serial.aging_divisor),
+                window=_lead(serial.swap_affinity_bonus, serial.aging_divisor),
             )
+
+
+def _lead(points: int, divisor: float) -> str:
+    """Return how much earlier one must come to make up for so many points; without aging nobody can."""
+    return f"{points * divisor:g}s" if divisor or not points else "unbounded"
 
 
 def _start(journal: Journal) -> None:

@@ -161,7 +161,7 @@ def test_what_the_new_settings_mean_is_said_again(rigs: Rigs) -> None:
     rig.reload(fleet(a="serve a", use="{use: serial, settings: {serial: {agingDivisor: 0}}}"))
 
     said = rig.service.books.proxy.history().decode()
-    assert "band_head_start=0s" in said
+    assert "band_head_start=unbounded affinity_window=unbounded" in said
     assert "[WARN] config.warning" in said
     assert "service.reloaded models=1" in said
 
