@@ -45,6 +45,7 @@ async def greet(lease: Lease, reactor: IReactorTime) -> None:
         NoAnswer,
         ResponseFailed,
         ResponseNeverReceived,
+        ValueError,  # a host that the client below cannot spell, although the model was reached there
     ) as error:
         _log.warn(
             "preload.greeting_failed model={model} why={why}", model=lease.server.model.id, why=str(error)

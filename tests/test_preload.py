@@ -156,6 +156,15 @@ def test_a_model_that_takes_no_connection_does_not_keep_the_others_from_being_lo
         assert daemon.running == ["b", "a"]
 
 
+def test_a_model_whose_host_is_no_name_of_the_dns_does_not_keep_the_others_from_being_loaded() -> None:
+    with nothing_goes_wrong():
+        daemon = WebDaemon(SIDE_BY_SIDE.replace("127.0.0.1:9002", "llama_server:9002"))
+        daemon.preloads.begin(["b", "a"], in_turn=True)
+        daemon.ready()
+        assert daemon.running == ["b", "a"]
+        daemon.preloads.end()
+
+
 def test_a_stop_while_a_greeting_connects_is_no_failure() -> None:
     with nothing_goes_wrong():
         daemon = WebDaemon(SIDE_BY_SIDE)

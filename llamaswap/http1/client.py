@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.endpoints import HostnameEndpoint
 from twisted.internet.error import ConnectError, ConnectingCancelledError, DNSLookupError
 from twisted.internet.error import TimeoutError as ConnectTimeout
 from twisted.internet.interfaces import IAddress, IConnector, IReactorTCP, IReactorTime
@@ -15,6 +14,7 @@ from twisted.internet.protocol import ClientFactory, Factory
 from twisted.python.failure import Failure
 from typing_extensions import override
 
+from llamaswap.hosts import NamedEndpoint
 from llamaswap.http1.heads import ResponseHead
 from llamaswap.http1.memory import HeadMemory
 from llamaswap.http1.parsing import parse_response
@@ -108,14 +108,15 @@ class Pool:
             raise CancelledError from error
         except HandshakeFailed as error:
             raise UpstreamFailed(f"cannot speak TLS with {host}:{port}: {error}") from error
-        except (ConnectError, DNSLookupError, ConnectTimeout) as error:
+        except (ConnectError, DNSLookupError, ConnectTimeout, ValueError, OSError) as error:
+            # ValueError: no host is called that.  OSError: an address on an interface that is not there.
             raise UpstreamFailed(f"cannot connect to {host}:{port}: {error}", sent=False) from error
 
     async def _connect(self, address: Address) -> UpstreamConnection:
         host, port = address
         if self._security is None and (isIPAddress(host) or isIPv6Address(host)):
             return await _Attempt(self, self._reactor, address).start(self._connect_timeout)
-        endpoint = HostnameEndpoint(self._reactor, host, port, timeout=self._connect_timeout)
+        endpoint = NamedEndpoint(self._reactor, host, port, timeout=self._connect_timeout)
         if self._security is not None:
             return await connect_securely(endpoint, self, self._reactor, address, self._security)
         connection = await endpoint.connect(_Builder(self, self._reactor, address))

@@ -6,6 +6,7 @@ yes; not what a child is nor what follows from the answer.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, urlsplit
@@ -29,6 +30,7 @@ PATIENCE = 5.0  # seconds for the first silent probe, doubled after each
 LOOPBACKS = ("127.0.0.1", "::1")
 
 _PATH_SAFE = "/%:@!$&'()*+,;=~"
+_INTERFACE = re.compile(r"%[^\]]*(?=\])")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -85,10 +87,11 @@ def parse_proxy(proxy: str) -> Address:
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise ValueError(f"proxy {without_user(proxy)!r} is not an http:// or https:// URL")
     return Address(
-        host=parts.hostname,
+        host=parts.hostname.replace("%25", "%", 1) if ":" in parts.hostname else parts.hostname,
         port=_DEFAULT_PORTS[parts.scheme] if port is None else port,
         base_path=_quoted(parts.path.rstrip("/")),
-        authority=parts.netloc.rpartition("@")[2],
+        # An interface (`[fe80::1%25eth0]`) means something on this machine only.
+        authority=_INTERFACE.sub("", parts.netloc.rpartition("@")[2]),
         secure=parts.scheme == "https",
     )
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.endpoints import wrapClientTLS
 from twisted.internet.interfaces import (
     IAddress,
     IConnector,
@@ -27,6 +27,7 @@ from twisted.internet.protocol import ClientFactory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from typing_extensions import override
 
+from llamaswap.hosts import NamedEndpoint
 from llamaswap.processes.health import Address, Answer, Prober, Question
 
 LINGER = 0.25
@@ -92,7 +93,10 @@ class _Probe(ClientFactory):
         self._timer = self._reactor.callLater(timeout, self._timed_out, timeout)
         address = self._question.address
         if isIPAddress(address.host) or isIPv6Address(address.host):
-            self._connector = self._connect(address, timeout)
+            try:
+                self._connector = self._connect(address, timeout)
+            except OSError as error:  # on an interface that is not there, or not yet
+                self._settle(Answer(None, f"no way to {address.host}: {error.strerror}"))
         else:
             self._look_up(address, timeout)
         return waiting
@@ -111,7 +115,7 @@ class _Probe(ClientFactory):
     def _look_up(self, address: Address, timeout: float) -> None:
         """Connect to whichever address of a name answers, of both families, as its requests will."""
         endpoint: IStreamClientEndpoint
-        endpoint = HostnameEndpoint(self._reactor, address.host, address.port, timeout=timeout)
+        endpoint = NamedEndpoint(self._reactor, address.host, address.port, timeout=timeout)
         if address.secure:
             endpoint = wrapClientTLS(_tls_options(address), endpoint)
         looking = self._looking = endpoint.connect(self)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 from twisted.internet.defer import CancelledError
 from twisted.internet.error import ConnectionRefusedError as Refused
@@ -13,6 +15,7 @@ from llamaswap.http1.heads import ResponseHead
 from llamaswap.http1.securing import Security
 from llamaswap.http1.upstream import UpstreamConnection
 from support.http1_wires import End, Running, Upstreams
+from support.web_daemon import BoxReactor
 
 REQUEST = [b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"]
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -27,6 +30,10 @@ class Silent:
     def ended(self, size: int) -> None: ...
     def failed(self, reason: str, size: int) -> None: ...
     def drained(self) -> None: ...
+
+
+def no_such_interface(*_: object, **__: object) -> NoReturn:
+    raise OSError(-2, "Name or service not known")
 
 
 def connected(pool: Pool, upstreams: Upstreams, port: int = 80) -> tuple[UpstreamConnection, End]:
@@ -61,6 +68,23 @@ def test_a_connection_that_does_not_come_about_is_a_failed_upstream(why: Excepti
     error = attempt.error()
     assert isinstance(error, UpstreamFailed)
     assert error.reason.startswith("cannot connect to 127.0.0.1:81: ")
+
+
+@pytest.mark.parametrize(
+    ("host", "security"), [("a" * 64, None), ("llama_server", Security()), ("fe80::1%none", None)]
+)
+def test_a_host_that_can_not_be_reached_by_its_name_is_a_failed_upstream(
+    host: str, security: Security | None
+) -> None:
+    upstreams = BoxReactor()
+    if "%" in host:
+        upstreams.connectTCP = no_such_interface  # type: ignore[method-assign]
+    attempt = Running(Pool(upstreams, security=security).connect(host, 81))
+
+    (failed,) = attempt.errors
+    assert isinstance(failed, UpstreamFailed)
+    assert failed.reason.startswith(f"cannot connect to {host}:81: ")
+    assert not failed.sent
 
 
 def test_a_cancelled_attempt_is_stopped() -> None:

@@ -59,6 +59,8 @@ class Watched:
         ("http://box/", Address("box", 80, "", "box")),
         ("https://user:pw@box/a/b/", Address("box", 443, "/a/b", "box", secure=True)),
         (" http://[::1]:8080/x y ", Address("::1", 8080, "/x%20y", "[::1]:8080")),
+        ("http://[fe80::1%25eth0]:80", Address("fe80::1%eth0", 80, "", "[fe80::1]:80")),
+        ("http://[fe80::1%eth0]", Address("fe80::1%eth0", 80, "", "[fe80::1]")),
     ],
 )
 def test_a_proxy_url_says_where_to_connect(proxy: str, address: Address) -> None:

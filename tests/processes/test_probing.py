@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NoReturn, cast
 
 import pytest
 from hypothesis import given
@@ -166,7 +166,7 @@ class Lookups:
 @pytest.fixture
 def lookups(monkeypatch: pytest.MonkeyPatch) -> Lookups:
     lookups = Lookups()
-    monkeypatch.setattr(probing, "HostnameEndpoint", lookups)
+    monkeypatch.setattr(probing, "NamedEndpoint", lookups)
     return lookups
 
 
@@ -193,6 +193,17 @@ def test_a_look_up_without_end_is_given_up_in_time_and_what_comes_of_it_later_is
     assert lookups.under_way.called, "it is cancelled"
     assert lookups.factory is not None
     assert lookups.factory.buildProtocol(None) is None
+
+
+def test_an_interface_that_is_not_there_is_an_answer_without_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(*_: object) -> NoReturn:
+        raise OSError(-2, "Name or service not known")
+
+    monkeypatch.setattr(MemoryReactorClock, "connectTCP", connect)
+    asked = Asked(address=Address("fe80::1%none", 5800, "", "[fe80::1]:5800"))
+
+    assert asked.answers == [Answer(None, "no way to fe80::1%none: Name or service not known")]
+    assert asked.reactor.getDelayedCalls() == []
 
 
 def test_an_https_proxy_is_asked_over_tls() -> None:
