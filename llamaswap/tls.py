@@ -6,6 +6,7 @@ Knows what Twisted's `ssl` endpoint needs; what an address may look like is
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from llamaswap.listening import BadAddress
 
 DEFAULT_ADDRESS = "127.0.0.1:8443"
 
-# As Twisted looks for them when it reads a chain.
-_BEGINS = b"-----BEGIN CERTIFICATE-----\n"
+# As Twisted looks for them when it reads a chain; what looks different would not be sent.
+_IN_A_CHAIN = re.compile(rb"-----BEGIN CERTIFICATE-----\n.+?\n-----END CERTIFICATE-----", re.DOTALL)
 
 
 class BadCertificate(ValueError):
@@ -56,7 +57,8 @@ def read_pair(pair: Pair) -> Pair:
 
     Raises:
         BadCertificate: a file cannot be read or understood, the key wants a
-            password, or belongs to another certificate.
+            password, or belongs to another certificate, or OpenSSL takes them
+            for too weak.
     """
     chain, secret = _read(pair.certificate), _read(pair.key)
     try:
@@ -71,7 +73,14 @@ def read_pair(pair: Pair) -> Pair:
         raise BadCertificate(f"{pair.key}: not a PEM private key") from error
     if key.public_key() != certificates[0].public_key():
         raise BadCertificate(f"{pair.key}: not the key of {pair.certificate}")
-    return replace(pair, chained=chain.count(_BEGINS) > 1)
+    if len(certificates) > 1 and (
+        len(_IN_A_CHAIN.findall(chain)) != len(certificates) or not chain.isascii()
+    ):
+        raise BadCertificate(
+            f"{pair.certificate}: a file with a chain must be ASCII, its lines ended by line feeds alone"
+        )
+    _try(pair)
+    return replace(pair, chained=len(certificates) > 1)
 
 
 def with_tls(description: str, pair: Pair) -> str:
@@ -93,6 +102,19 @@ def with_tls(description: str, pair: Pair) -> str:
         # The server's own certificate goes out twice then, which clients are used to ignore.
         parts.append(f"extraCertChain={_quoted(pair.certificate)}")
     return ":".join(parts)
+
+
+def _try(pair: Pair) -> None:
+    """Give both files to OpenSSL, which has more to say than whether they fit."""
+    from OpenSSL import SSL  # takes a while to import, and only TLS wants it
+
+    context = SSL.Context(SSL.TLS_METHOD)
+    try:
+        context.use_certificate_chain_file(pair.certificate)
+        context.use_privatekey_file(pair.key)
+    except SSL.Error as error:
+        why = error.args[0][-1][-1] if error.args and error.args[0] else "OpenSSL does not take it"
+        raise BadCertificate(f"{pair.certificate}: {why}") from error
 
 
 def _quoted(path: str) -> str:

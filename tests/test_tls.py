@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from llamaswap.listening import BadAddress, endpoints_of
@@ -76,6 +77,36 @@ def test_good_files_pass_and_a_chain_is_noticed(tmp_path: Path) -> None:
     with Path(single.certificate).open("ab") as file:
         file.write(authority.pem)
     assert read_pair(single).chained
+
+
+@pytest.mark.parametrize("spoilt", [(b"\n", b"\r\n"), (b"-----BEGIN", "Müller\n-----BEGIN".encode())])
+def test_a_chain_that_would_not_be_sent_along_whole_is_refused(
+    tmp_path: Path, spoilt: tuple[bytes, bytes]
+) -> None:
+    authority = issue("authority", authority=True)
+    pair = write(tmp_path, issue("localhost", by=authority))
+    whole = Path(pair.certificate).read_bytes() + authority.pem
+    Path(pair.certificate).write_bytes(whole.replace(*spoilt))
+
+    with pytest.raises(BadCertificate, match=r"cert\.pem: a file with a chain must be ASCII"):
+        read_pair(pair)
+
+
+def test_what_openssl_would_refuse_at_each_connection_is_refused_at_the_start(tmp_path: Path) -> None:
+    weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    issued = issue("localhost", key=weak)
+
+    with pytest.raises(BadCertificate, match=r"cert\.pem: ee key too small"):
+        read_pair(write(tmp_path, issued))
+
+
+def test_both_may_be_in_one_file(tmp_path: Path) -> None:
+    pair = write(tmp_path, issue("localhost"))
+    with Path(pair.key).open("ab") as file:
+        file.write(Path(pair.certificate).read_bytes())
+    both = Pair(pair.key, pair.key)
+
+    assert read_pair(both) == both
 
 
 def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:

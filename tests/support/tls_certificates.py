@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -16,13 +16,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
 
 @dataclass(frozen=True, slots=True)
 class Issued:
     """A certificate with its key."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: Key
 
     @property
     def pem(self) -> bytes:
@@ -30,9 +32,9 @@ class Issued:
         return self.certificate.public_bytes(Encoding.PEM)
 
 
-def issue(name: str, *, by: Issued | None = None, authority: bool = False) -> Issued:
+def issue(name: str, *, by: Issued | None = None, authority: bool = False, key: Key | None = None) -> Issued:
     """A certificate for `name`, good for a day; signed by itself or by `by`."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     builder = (
@@ -49,8 +51,6 @@ def issue(name: str, *, by: Issued | None = None, authority: bool = False) -> Is
     return Issued(builder.sign(key if by is None else by.key, SHA256()), key)
 
 
-def pem_of_key(
-    key: ec.EllipticCurvePrivateKey, encryption: KeySerializationEncryption | None = None
-) -> bytes:
+def pem_of_key(key: Key, encryption: KeySerializationEncryption | None = None) -> bytes:
     """The key as a file holds it."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption or NoEncryption())
