@@ -185,6 +185,8 @@ class ServerConnection(Protocol):
             self._reading_paused = True
             self.transport.pauseProducing()
             self._await_body()
+            if self._state is _TUNNEL:
+                self._look_after()
 
     def resume_reading(self) -> None:
         """Take what the client sends, unless too much of it waits already."""
@@ -293,16 +295,21 @@ class ServerConnection(Protocol):
         """Notice from now on if this client leaves while it waits, although it is not read from."""
         outlet = self.outlet
         if self._lookout is None and isinstance(outlet, SocketOutlet):
-            self._lookout = Lookout(
-                outlet.handle, self._owner.clock, outlet.write, self._is_unheard, self._left
-            )
+            self._lookout = Lookout(outlet.handle, self._owner.clock, self._ask, self._is_unheard, self._left)
         if self._lookout is not None:
             self._lookout.start()
 
     def _is_unheard(self) -> bool:
         """Return whether the client waits, and its end would not be heard."""
         exchange = self._exchange
-        return exchange is not None and self._reading_paused and self._may_wait(exchange)
+        if exchange is None or not self._reading_paused:
+            return False
+        return self._state is _TUNNEL or self._may_wait(exchange)
+
+    def _ask(self, probe: bytes) -> None:
+        """Send what a client that is gone answers with a reset; a tunnel is no place for words of ours."""
+        if self._state is _OPEN:
+            self.outlet.write(probe)
 
     def _drained(self) -> None:
         """The client has taken some of what waited for it."""

@@ -268,7 +268,7 @@ class _Relay:
 
     def _upgrade(self) -> None:
         assert self._connection is not None
-        self._tunnel = ClientToUpstream(self._exchange, self._connection.outlet)
+        self._tunnel = ClientToUpstream(self._exchange, self._connection)
         self._exchange.take_over(self._tunnel)
 
     # Ends.

@@ -25,6 +25,12 @@ from llamaswap.http1.parsing import HeadBuffer, Malformed
 MAX_HEAD_BYTES = 262144
 CLOSE_SECONDS = 10.0  # for an upgraded upstream to take what its client sent last
 
+TAKING_SECONDS = 120.0
+"""For an upgraded upstream to take some of what its client, who is held back for that, has sent.
+
+Meanwhile nobody would hear the client leave.
+"""
+
 STALE_SECONDS = 0.5
 """An upstream that had closed an idle connection before a request came shows it within a round trip or two.
 
@@ -108,6 +114,7 @@ class UpstreamConnection(Protocol):
         self._lost = False
         self._lost_unasked = False
         self._sent = 0.0  # when the request in progress was, where that matters
+        self._untaken = 0  # bytes that the upstream had still to take when it was last given time for it
         self.address = address
         self.reused = False  # the request in progress is not this connection's first
 
@@ -164,6 +171,15 @@ class UpstreamConnection(Protocol):
         self._reader = None
         self.outlet.close()
         self._deadline.set(CLOSE_SECONDS)
+
+    def expect_taking(self) -> None:
+        """Fail if the upstream takes nothing of what was written for long, until `expect_nothing`."""
+        self._untaken = self.outlet.untaken
+        self._deadline.set(TAKING_SECONDS)
+
+    def expect_nothing(self) -> None:
+        """The upstream has taken enough: leave it alone again."""
+        self._deadline.clear()
 
     def rest(self, seconds: float) -> None:
         """Wait in the pool for the next request, this long."""
@@ -309,8 +325,12 @@ class UpstreamConnection(Protocol):
         if self._receiver is None:
             self._home.remove(self)
             self.abort()
-        else:
+        elif self._reader is None:
             self.fail("timed out waiting for the response head")
+        elif self.outlet.untaken < self._untaken:
+            self.expect_taking()  # slowly, but it does
+        else:
+            self.fail(f"took nothing of what its client sent for {TAKING_SECONDS:g} s")
 
 
 UNKNOWN = -1

@@ -9,6 +9,7 @@ from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.heads import end_to_end, upgrade_headers
 from llamaswap.http1.relay import Ended, Outcome, relay
 from llamaswap.http1.tunnel import HIGH_WATER_BYTES
+from llamaswap.http1.upstream import TAKING_SECONDS
 from support.http1_wires import Clients, End, Upstreams, format_request
 
 ASK = b"GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
@@ -109,3 +110,34 @@ def test_a_slow_upstream_holds_the_client_back() -> None:
 
     assert not client.is_paused()
     assert len(upstream.take()) == HIGH_WATER_BYTES + 1
+
+
+def test_an_upstream_that_takes_nothing_for_long_is_given_up_with_the_client_that_it_holds_back() -> None:
+    client, upstream, outcomes = upgrade()
+    upstream.send(SWITCH)
+    upstream.stall()
+    client.send(bytes(HIGH_WATER_BYTES + 1))
+
+    clock = upstream.wire.clock
+    clock.advance(TAKING_SECONDS - 1)
+    upstream.sip(1)
+    clock.advance(TAKING_SECONDS - 1)
+    assert outcomes == []
+    clock.advance(1)
+
+    assert outcomes[0].ended is Ended.UPSTREAM_DIED
+    assert client.is_aborted()
+    assert upstream.is_aborted()
+
+
+def test_an_upstream_that_has_caught_up_may_be_silent_for_as_long_as_it_likes() -> None:
+    client, upstream, outcomes = upgrade()
+    upstream.send(SWITCH)
+    upstream.stall()
+    client.send(bytes(HIGH_WATER_BYTES + 1))
+    upstream.go_on()
+
+    upstream.wire.clock.advance(10 * TAKING_SECONDS)
+
+    assert outcomes == []
+    assert not client.is_closed()

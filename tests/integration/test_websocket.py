@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import struct
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
+from socket import SO_LINGER, SOL_SOCKET
 
 import pytest
 from websockets import Subprotocol
@@ -38,6 +42,20 @@ def socket(daemon: Daemon, path: str, subprotocols: Sequence[Subprotocol] | None
         subprotocols=subprotocols,
     )
     return talk
+
+
+@contextmanager
+def frozen(daemon: Daemon, model: str) -> Iterator[None]:
+    """A model whose server does nothing meanwhile, although it is there."""
+    pids = daemon.model_processes(model)
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("path", ["/upstream/a/ws", "/upstream/a/ws?clientId=%41", "/props?model=a"])
@@ -114,6 +132,23 @@ def test_a_socket_whose_client_left_ends_its_job_also_where_answers_are_drained(
         talk.socket.close()
         until(lambda: not daemon.get("/api/queue").json["jobs"], "the end of the job")
     assert daemon.chat("b").status == 200
+
+
+def test_a_socket_whose_client_left_while_its_server_takes_nothing_ends_its_job(daemon: Daemon) -> None:
+    assert daemon.chat("a").status == 200
+    with socket(daemon, "/upstream/b/ws") as talk:
+        talk.send("hello")
+        assert talk.recv(10) == "hello"
+        assert [job["model"] for job in daemon.get("/api/queue").json["jobs"]] == ["b"]
+        with frozen(daemon, "b"):
+            talk.socket.settimeout(0.5)
+            with suppress(TimeoutError):
+                while True:
+                    talk.socket.send(bytes(1 << 20))
+            talk.socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+            talk.socket.close()
+            until(lambda: not daemon.get("/api/queue").json["jobs"], "the end of the job")
+    assert daemon.chat("a").status == 200
 
 
 def test_a_socket_to_a_name_that_is_no_model_is_refused(daemon: Daemon) -> None:
