@@ -25,6 +25,7 @@ _NEVER_A_HEAD = re.compile(rb"(?<!\r)\n|\r[^\n]|\0")
 
 _VERSIONS: dict[bytes, Version] = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
 _HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _STATUS = re.compile(rb"[1-9][0-9][0-9]")
 
 
@@ -104,7 +105,13 @@ def parse_request(raw: bytes) -> RequestHead:
     Raises:
         Malformed: with the status to answer.
     """
-    parts = raw[: raw.index(b"\r\n")].split(b" ")
+    end = raw.index(b"\r\n")
+    line = raw[:end]
+    if not line.isascii():
+        # curl and others send a path as it was typed; escaped, it can be read in one way only.
+        line = _BEYOND_ASCII.sub(lambda byte: b"%%%02X" % ord(byte[0]), line)
+        raw = line + raw[end:]
+    parts = line.split(b" ")
     if len(parts) != 3:
         raise Malformed("bad request line")
     method, target, version_text = parts

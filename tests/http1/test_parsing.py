@@ -122,7 +122,7 @@ BAD_REQUESTS = {
     "blank at the end": request(b"Host: h", first=b"GET / HTTP/1.1 "),
     "control in target": request(b"Host: h", first=b"GET /\x01 HTTP/1.1"),
     "nul in target": request(b"Host: h", first=b"GET /\0 HTTP/1.1"),
-    "target beyond ascii": request(b"Host: h", first=b"GET /\xff HTTP/1.1"),
+    "method beyond ascii": request(b"Host: h", first=b"G\xc3\x84T / HTTP/1.1"),
     "target without slash": request(b"Host: h", first=b"GET x HTTP/1.1"),
     "no target": request(b"Host: h", first=b"GET HTTP/1.1"),
     "no version": request(b"Host: h", first=b"GET /"),
@@ -191,6 +191,22 @@ def test_good_requests_of_all_kinds_are_read() -> None:
     assert parse_request(request(b"Host: h", first=b"GET http://h/x HTTP/1.1")).path == b"/x"
     assert parse_request(request(b"Host: h", b"Connection: upgrade", b"Upgrade: websocket")).length is None
     assert not parse_request(request(b"Expect: 100-continue", first=b"POST / HTTP/1.0")).kin.expects_continue
+
+
+@pytest.mark.parametrize(
+    ("target", "escaped"),
+    [
+        ("/upstream/größe/x?q=模".encode(), b"/upstream/gr%C3%B6%C3%9Fe/x?q=%E6%A8%A1"),
+        (b"/\xff%2F\x80", b"/%FF%2F%80"),
+    ],
+)
+def test_a_target_beyond_ascii_is_escaped_as_its_client_should_have_done(
+    target: bytes, escaped: bytes
+) -> None:
+    head = parse_request(request(b"Host: h", b"X: \xc3\xa4", first=b"GET %b HTTP/1.1" % target))
+
+    assert head.target == escaped
+    assert head.get(b"x") == b"\xc3\xa4"
 
 
 @pytest.mark.parametrize(
