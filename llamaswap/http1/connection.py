@@ -293,9 +293,9 @@ class ServerConnection(Protocol):
 
     def _look_after(self) -> None:
         """Notice from now on if this client leaves while it waits, although it is not read from."""
-        outlet = self.outlet
-        if self._lookout is None and isinstance(outlet, SocketOutlet):
-            self._lookout = Lookout(outlet.handle, self._owner.clock, self._ask, self._is_unheard, self._left)
+        wire = self.outlet.wire()
+        if self._lookout is None and wire is not None:
+            self._lookout = Lookout(wire, self._owner.clock, self._ask, self._is_unheard, self._left)
         if self._lookout is not None:
             self._lookout.start()
 
@@ -307,9 +307,16 @@ class ServerConnection(Protocol):
         return self._state is _TUNNEL or self._may_wait(exchange)
 
     def _ask(self, probe: bytes) -> None:
-        """Send what a client that is gone answers with a reset; a tunnel is no place for words of ours."""
-        if self._state is _OPEN:
+        """Ask a client that has ended its side, and is not heard, whether it is there.
+
+        Inside TLS its end is its end, as where it is heard; a tunnel is no place for words of ours.
+        """
+        if self._state is not _OPEN:
+            return
+        if isinstance(self.outlet, SocketOutlet):
             self.outlet.write(probe)
+        else:
+            self._left()
 
     def _drained(self) -> None:
         """The client has taken some of what waited for it."""

@@ -57,8 +57,8 @@ class Outlet:
         Of a megabyte in the kernel a third must go before there is room for more,
         which takes a slow reader minutes: this shrinks all the time.
         """
-        handle = self._handle()
-        return self.buffered + (0 if handle is None else _unacknowledged(handle))
+        wire = self.wire()
+        return self.buffered + (0 if wire is None else _unacknowledged(wire))
 
     def write(self, data: bytes) -> None:
         """Send `data` behind everything that was written before."""
@@ -94,12 +94,13 @@ class Outlet:
         self._backlog.clear()
         self.buffered = 0
 
+    def wire(self) -> socket.socket | None:
+        """The socket at the bottom, to look at; None where there is none."""
+        return None
+
     def _queue(self, data: bytes | memoryview) -> None:
         self._backlog.append(data)
         self.buffered += len(data)
-
-    def _handle(self) -> socket.socket | None:
-        return None
 
     def _close_now(self) -> None:
         self._transport.loseConnection()
@@ -174,7 +175,7 @@ class SocketOutlet(Outlet):
         self._drained()
 
     @override
-    def _handle(self) -> socket.socket:
+    def wire(self) -> socket.socket:
         return self.handle
 
     def _hand_over(self) -> None:
@@ -229,7 +230,7 @@ class TransportOutlet(Outlet):
             self._transport.write(bytes(piece))
 
     @override
-    def _handle(self) -> socket.socket | None:
+    def wire(self) -> socket.socket | None:
         below = getattr(self._transport, "transport", None)  # what TLS is put on
         return below.getHandle() if isinstance(below, tcp.Connection) else None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from twisted.internet.address import IPv4Address
-from twisted.internet.defer import maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.endpoints import (
     HostnameEndpoint,
     connectProtocol,
@@ -23,7 +24,7 @@ from llamaswap.http1.client import Pool
 from llamaswap.http1.exchange import Exchange
 from llamaswap.http1.relay import Ended, Outcome
 from llamaswap.http1.securing import Security
-from llamaswap.http1.server import Limits, ServerFactory
+from llamaswap.http1.server import Handler, Limits, ServerFactory
 from llamaswap.processes.health import parse_proxy
 from llamaswap.proxying.local import LocalUpstream
 from llamaswap.tls import Pair, read_pair, with_tls
@@ -46,8 +47,10 @@ async def answer(exchange: Exchange) -> None:
     exchange.respond(200, body.decoded or b"a" * BIG, headers=[(b"X-Peer", exchange.client_host.encode())])
 
 
-async def listen(pair: Pair, limits: Limits | None = None) -> tuple[IListeningPort, ServerFactory]:
-    factory = ServerFactory(answer, reactor(), limits=limits)
+async def listen(
+    pair: Pair, limits: Limits | None = None, handler: Handler = answer
+) -> tuple[IListeningPort, ServerFactory]:
+    factory = ServerFactory(handler, reactor(), limits=limits)
     endpoint = serverFromString(reactor(), with_tls("tcp:0:interface=127.0.0.1", pair))
     return cast("IListeningPort", await endpoint.listen(factory)), factory
 
@@ -70,6 +73,14 @@ def written(folder: Path, issued: Issued) -> Pair:
     (folder / "cert.pem").write_bytes(issued.pem)
     (folder / "key.pem").write_bytes(pem_of_key(issued.key))
     return read_pair(Pair(str(folder / "cert.pem"), str(folder / "key.pem")))
+
+
+async def once(condition: Callable[[], bool], otherwise: str) -> None:
+    """Wait for what no client hears of."""
+    end = reactor().seconds() + DEADLINE
+    while not condition():
+        assert reactor().seconds() < end, otherwise
+        await deferLater(reactor(), 0.02)
 
 
 async def close(port: IListeningPort, factory: ServerFactory, talk: Talk) -> None:
@@ -140,12 +151,35 @@ async def test_a_client_that_does_not_answer_our_goodbye_keeps_no_connection(tmp
     await until(lambda: talk.received.endswith(b"hello"), talk)
 
     talk.transport.pauseProducing()  # so that nothing tells it, and nothing tells this test
-    end = reactor().seconds() + DEADLINE
-    while factory.connections:
-        assert reactor().seconds() < end, "the connection stays"
-        await deferLater(reactor(), 0.02)
+    await once(lambda: not factory.connections, "the connection stays")
 
     talk.transport.resumeProducing()
+    await close(port, factory, talk)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@on_sockets
+async def test_a_client_that_leaves_is_noticed_although_it_has_sent_too_much_to_be_read(
+    tmp_path: Path, cut: bool
+) -> None:
+    exchanges: list[Exchange] = []
+
+    async def wait(exchange: Exchange) -> None:
+        exchanges.append(exchange)
+        await Deferred()
+
+    issued = issue("localhost", authority=True)
+    port, factory = await listen(written(tmp_path, issued), handler=wait)
+    talk = await connect(port, issued.pem)
+    talk.transport.write(GET)
+    talk.transport.write(GET * 3000)
+    await once(lambda: bool(exchanges), "its first request is not there")
+    if cut:
+        talk.transport.abortConnection()
+    else:
+        cast("Any", talk.transport).transport.loseConnection()  # without a goodbye: nobody would answer
+
+    await once(lambda: exchanges[0].gone, "it is still waited for")
     await close(port, factory, talk)
 
 
@@ -158,9 +192,7 @@ async def test_what_a_slow_client_has_still_to_take_is_known_down_to_the_kernel(
         exchange.respond(200, bytes(20_000_000))
 
     issued = issue("localhost", authority=True)
-    endpoint = serverFromString(reactor(), with_tls("tcp:0:interface=127.0.0.1", written(tmp_path, issued)))
-    factory = ServerFactory(keep, reactor())
-    port = cast("IListeningPort", await endpoint.listen(factory))
+    port, factory = await listen(written(tmp_path, issued), handler=keep)
     talk = await connect(port, issued.pem)
     talk.transport.write(GET)
     await until(lambda: talk.received, talk)
