@@ -6,10 +6,12 @@ stopping a daemon, and in which order, is the service's affair.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from llamaswap.engine import Engine
@@ -20,6 +22,11 @@ OVERTIME = 15.0
 Who is still there hangs in the kernel.  It ends when it comes out of there: the signal waits for it.
 """
 
+STALLED = 5.0
+"""Seconds after which clients that take nothing of their answers are waited for no longer."""
+
+LOOK_EVERY = 0.1  # seconds between two looks at what clients have taken
+
 
 class Ending:
     """How one engine ends.
@@ -27,12 +34,22 @@ class Ending:
     Args:
         budget: seconds for the jobs, and what they leave of it for the servers.
         grace: seconds that a server gets at least, and at most in a hurry.
+        elsewhere: as `Engine.when_idle`, of jobs that other servers do for us.
     """
 
     _log = Logger()
 
-    def __init__(self, engine: Engine, clock: IReactorTime, *, budget: float, grace: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: IReactorTime,
+        *,
+        budget: float,
+        grace: float,
+        elsewhere: Callable[[], Deferred[None]] = lambda: succeed(None),
+    ) -> None:
         self._engine = engine
+        self._elsewhere = elsewhere
         self._clock = clock
         self._budget = budget
         self._grace = grace
@@ -65,7 +82,7 @@ class Ending:
         """Wait for the running jobs, but not longer than the budget allows."""
         if self.in_a_hurry:
             return
-        self._jobs = idle = self._engine.when_idle()
+        self._jobs = idle = Deferred.fromCoroutine(self._all_idle())
         cutting = self._clock.callLater(self._budget, idle.cancel)
         try:
             await idle
@@ -91,6 +108,26 @@ class Ending:
         for name, server in self._engine.fleet.items():
             if (pid := server.report().pid) is not None:
                 self._log.error("service.server_left_behind model={model} pid={pid}", model=name, pid=pid)
+
+    async def answers(self, untaken: Callable[[], int]) -> None:
+        """Wait while clients take the rest of their answers, but not longer than the budget allows.
+
+        Args:
+            untaken: bytes that are still on their way to them.
+        """
+        for _ in range(2):  # what has just come is ended in one turn, and its connection in the next
+            await deferLater(self._clock, 0)
+        left, now = untaken(), self._clock.seconds()
+        stalled = now + STALLED
+        while left and not self.in_a_hurry and now < min(stalled, self._until):
+            await deferLater(self._clock, LOOK_EVERY)
+            before, left, now = left, untaken(), self._clock.seconds()
+            if left < before:
+                stalled = now + STALLED
+
+    async def _all_idle(self) -> None:
+        await self._engine.when_idle()
+        await self._elsewhere()
 
     def _short_grace(self) -> float:
         return self._grace if self._hurries < 2 else 0.0

@@ -55,7 +55,11 @@ class Generation:
         self._catalog = Catalog(config)
         self._profile = ActiveProfile(config.profiles)
         self._peers = PeerUpstream(
-            around.reactor, config.peers, mark=around.mark, high_water=config.limits.slow_client
+            around.reactor,
+            config.peers,
+            mark=around.mark,
+            abroad=around.abroad,
+            high_water=config.limits.slow_client,
         )
         self._directory = make_directory(config, self._profile, engine.state)
         self._bulletin = Bulletin(self._board(), around.reactor)

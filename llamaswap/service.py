@@ -113,7 +113,13 @@ class LlamaSwapService(Service):
         self._generation = self._make_generation()
         self._preloads = Preloads(self.engine.dispatcher, reactor)
         self._seeding = Seeding(self.engine.estimates)
-        self._ending = Ending(self.engine, reactor, budget=STOP_BUDGET, grace=LEAST_CHILD_GRACE)
+        self._ending = Ending(
+            self.engine,
+            reactor,
+            budget=STOP_BUDGET,
+            grace=LEAST_CHILD_GRACE,
+            elsewhere=self._around.abroad.when_none,
+        )
         self._site = Doors(self._handle, reactor, most=room_for(descriptors), ceilings=self.engine.ceilings)
         self._closing: list[Deferred[None]] = []  # journals of stores that a reload has replaced
 
@@ -243,7 +249,7 @@ class LlamaSwapService(Service):
     async def _stop(self) -> None:
         began = self._reactor.seconds()
         self._ending.begin()
-        jobs = len(self.engine.view().jobs)
+        jobs = len(self.engine.view().jobs) + self._around.abroad.now
         self._supervisor.stopping(f"waiting for {jobs} running job{'' if jobs == 1 else 's'}")
         self._log.info("service.stopping")
         self.engine.dispatcher.close()
@@ -257,6 +263,7 @@ class LlamaSwapService(Service):
         self._generation.end()
         self._preloads.end()
         await self._ending.servers()
+        await self._ending.answers(lambda: self._site.untaken)
         self._site.abort_all()
         # A cut connection tells its handler in the next turn; the handler leaves a row.
         await deferLater(self._reactor, 0)

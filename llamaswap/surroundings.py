@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llamaswap.activity.journal import Journal, JournalReactor
 from llamaswap.http1.client import ClientReactor
@@ -11,6 +11,7 @@ from llamaswap.inherited import SocketReactor
 from llamaswap.metering.captures import Captures
 from llamaswap.processes.probing import ProbeReactor
 from llamaswap.processes.spawning import ChildReactor
+from llamaswap.proxying.peer import Abroad
 from llamaswap.telemetry.hardware import Hardware
 from llamaswap.telemetry.inflight import InFlight
 from llamaswap.telemetry.loglines import Logbooks, LogLines
@@ -34,5 +35,6 @@ class Surroundings:
     hardware: Hardware
     sampler: Sampler | None  # None where the monitor was switched off at the start
     wall: Callable[[], float]  # unix seconds
+    abroad: Abroad = field(default_factory=Abroad)
     mark: bytes = b"llamaswap"  # this daemon's name in Via; another's must differ
     lines: LogLines | None = None  # takes the access log's lines; None: Twisted's log does

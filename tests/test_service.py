@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from twisted.logger import Logger, globalLogPublisher
 
+from llamaswap.ending import STALLED
 from llamaswap.service import LEAST_CHILD_GRACE, STOP_BUDGET, CannotStart
 from support.daemon import ServiceRig
 from support.web_talk import Upstream
@@ -244,6 +245,74 @@ def test_whoever_is_in_a_hurry_cuts_the_running_job_whose_row_is_kept(rigs: Rigs
     assert running.end.is_aborted()
     assert len(rig.rows) == 2
     assert rig.reactor.seconds() < 1.0
+
+
+WITH_A_PEER = """
+    models: {a: {cmd: serve a, proxy: "http://127.0.0.1:9001"}}
+    peers: {p: {proxy: "http://127.0.0.1:9100", models: [far]}}
+"""
+
+
+def test_a_stop_gives_an_answer_of_a_peer_the_time_of_any_job(rigs: Rigs) -> None:
+    rig = rigs(WITH_A_PEER, threads=False)
+    rig.start()
+    running = rig.chat("far")
+    stopped = rig.stop()
+
+    rig.reactor.advance(STOP_BUDGET - 1.0)
+    assert not running.end.is_closed()
+    rig.upstream().answers(b"[1]")
+    rig.reactor.advance(0)
+    rig.reactor.advance(0)
+
+    assert stopped.called
+    assert running.body == b"[1]"
+    assert running.end.is_closed() and not running.end.is_aborted()
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_an_answer_of_a_peer_is_cut_when_the_time_is_over_or_somebody_is_in_a_hurry(
+    rigs: Rigs, hurried: bool
+) -> None:
+    rig = rigs(WITH_A_PEER, threads=False)
+    rig.start()
+    running = rig.chat("far")
+    rig.upstream().begins(b"data: 1\n\n")
+    stopped = rig.stop()
+
+    if hurried:
+        rig.service.hurry()
+    else:
+        rig.reactor.advance(STOP_BUDGET)
+    for _ in range(3):
+        rig.reactor.advance(0)
+
+    assert stopped.called
+    assert running.end.is_aborted()
+    assert len(rig.rows) == 1
+
+
+def test_a_stop_waits_for_a_client_that_takes_its_answer_slowly_but_not_for_one_that_takes_nothing(
+    rigs: Rigs,
+) -> None:
+    rig = rigs(WITH_A_PEER, threads=False)
+    rig.start()
+    slow, stuck = rig.chat("far"), rig.chat("far")
+    for talk in (slow, stuck):
+        talk.end.stall()
+        rig.upstream().answers(bytes(1_000_000))
+    stopped = rig.stop()
+
+    for _ in range(4):
+        rig.reactor.pump([0.1] * round(STALLED * 10 - 1))
+        slow.end.sip(100_000)
+        assert not stopped.called
+    slow.end.go_on()
+    rig.reactor.pump([0.1] * round(STALLED * 10 + 2))
+
+    assert stopped.called
+    assert not slow.end.is_aborted()
+    assert stuck.end.is_aborted()
 
 
 def test_the_service_manager_is_told_of_a_reload_that_changed_nothing(rigs: Rigs, tmp_path: Path) -> None:

@@ -197,6 +197,11 @@ class ServerConnection(Protocol):
 
     # What its owner calls.
 
+    @property
+    def untaken(self) -> int:
+        """Bytes of an answer that is complete here, and not with the client yet."""
+        return self.outlet.untaken if self._exchange is None or self._progress_due else 0
+
     def close_when_idle(self) -> None:
         """Close now if nothing is under way; otherwise the end of the exchange does it."""
         if self._exchange is None and self._state is _OPEN and not self._heads.begun:

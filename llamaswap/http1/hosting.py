@@ -36,6 +36,10 @@ class Limits:
 class Hosted(Seam):
     """A connection, as its server sees it."""
 
+    @property
+    def untaken(self) -> int:
+        """Bytes of an answer that is complete here, and not with the client yet."""
+
     def close_when_idle(self) -> None:
         """Close now if nothing is under way; otherwise the end of the exchange does it."""
 

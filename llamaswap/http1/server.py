@@ -80,6 +80,11 @@ class ServerFactory(Factory):
         """How many connections are open."""
         return len(self._open)
 
+    @property
+    def untaken(self) -> int:
+        """Bytes of answers that are complete here, and not with their clients yet."""
+        return sum(connection.untaken for connection in self._open)
+
     def close_idle(self) -> None:
         """Close idle connections now, and every other one after its current exchange."""
         self.closing = True

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
+from twisted.internet.defer import Deferred
+
+from llamaswap.calls.call import LOOKS
 from llamaswap.config.model import PeerConfig
 from llamaswap.errors import UpstreamUnreachable
 from llamaswap.http1.body import Body
@@ -32,6 +36,32 @@ class PeerUnreachable(UpstreamUnreachable):
         super().__init__(f"peer proxy error: {why}")
 
 
+class Abroad:
+    """Counts the jobs that are with peers, of one configuration or several."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._waiting: list[Deferred[None]] = []
+
+    def __enter__(self) -> None:
+        self.now += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self.now -= 1
+        self._say_when_none()
+
+    def when_none(self) -> Deferred[None]:
+        """Return a Deferred that fires when none is."""
+        none: Deferred[None] = Deferred(self._waiting.remove)
+        self._waiting.append(none)
+        self._say_when_none()
+        return none
+
+    def _say_when_none(self) -> None:
+        while self._waiting and not self.now:
+            self._waiting.pop().callback(None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Way:
     """How a peer is reached: with connections of its own, since its timeouts are its own, too."""
@@ -48,6 +78,7 @@ class PeerUpstream:
         peers: by id.
         security: for peers with an https URL; each one's `tlsHandshake` replaces its timeout.
         mark: our name in Via, by which a request that comes back to us is known; b"" adds none.
+        abroad: counts what is more than a look.
         high_water: bytes of an answer that may wait for a slow client; 0 means no limit.
     """
 
@@ -58,10 +89,12 @@ class PeerUpstream:
         security: Security | None = None,
         *,
         mark: bytes = b"",
+        abroad: Abroad | None = None,
         high_water: int = HIGH_WATER_BYTES,
     ) -> None:
         self._high_water = high_water or sys.maxsize
         self._via = b"Via: 1.1 %b\r\n" % mark if mark else b""
+        self._abroad = abroad or Abroad()
         self._reactor = reactor
         self._security = security or Security()
         self._ways: dict[str, _Way | str] = {peer.id: self._way(peer) for peer in peers.values()}
@@ -95,18 +128,19 @@ class PeerUpstream:
         start = _start(head, address, target, peer.api_key, metered=metered)
         request = [start + self._via + framing_lines(body), *body.wire]
         try:
-            return await relay(
-                exchange,
-                way.pool,
-                address.host,
-                address.port,
-                request,
-                method=head.method,
-                observer=observer,
-                add_headers=unbuffered,
-                header_timeout=peer.timeouts.response_header,
-                high_water=self._high_water,
-            )
+            with nullcontext() if head.method in LOOKS else self._abroad:
+                return await relay(
+                    exchange,
+                    way.pool,
+                    address.host,
+                    address.port,
+                    request,
+                    method=head.method,
+                    observer=observer,
+                    add_headers=unbuffered,
+                    header_timeout=peer.timeouts.response_header,
+                    high_water=self._high_water,
+                )
         except UpstreamFailed as failed:
             raise PeerUnreachable(failed.reason) from failed
 
