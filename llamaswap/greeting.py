@@ -66,4 +66,4 @@ async def _ask(client: HTTPClient, url: str) -> None:
 def _root_of(address: Address) -> str:
     host = f"[{address.host}]" if ":" in address.host else address.host
     scheme = "https" if address.secure else "http"
-    return f"{scheme}://{host}:{address.port}{address.base_path}/"
+    return f"{scheme}://{host}:{address.port}{address.target(b'/').decode()}"

@@ -14,6 +14,7 @@ from llamaswap.processes.health import parse_proxy
         ("http://127.0.0.1:9001", "http://127.0.0.1:9001/"),
         ("http://localhost:9001/pre/", "http://localhost:9001/pre/"),
         ("https://[::1]:9001", "https://[::1]:9001/"),
+        ("http://box/pre?key=1", "http://box:80/pre/?key=1"),
     ],
 )
 def test_a_greeting_goes_where_the_proxy_says(proxy: str, url: str) -> None:

@@ -7,7 +7,7 @@ yes; not what a child is nor what follows from the answer.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
@@ -43,6 +43,15 @@ class Address:
     base_path: str  # "" or "/pre", never with a slash at its end
     authority: str  # text of a Host header
     secure: bool = False  # https
+    query: str = ""  # goes before each request's own, as `api-version=1`
+
+    def target(self, asked: bytes) -> bytes:
+        """Return what a request for `asked`, a path and perhaps a query, has in its request line there."""
+        if not self.query:
+            return self.base_path.encode() + asked
+        path, _, query = asked.partition(b"?")
+        both = self.query.encode() + (b"&" + query if query else b"")
+        return self.base_path.encode() + path + b"?" + both
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,7 @@ def parse_proxy(proxy: str) -> Address:
         # An interface (`[fe80::1%25eth0]`) means something on this machine only.
         authority=_INTERFACE.sub("", parts.netloc.rpartition("@")[2]),
         secure=parts.scheme == "https",
+        query=_quoted_query(parts.query),
     )
 
 
@@ -107,7 +117,7 @@ def probe_target(base_path: str, endpoint: str) -> str:
     except ValueError as error:
         raise ValueError(f"checkEndpoint {endpoint!r} is not a path: {error}") from error
     path = f"{base_path}/{_quoted(parts.path.lstrip('/'))}"
-    return f"{path}?{quote(parts.query, safe=_PATH_SAFE + '?[]')}" if parts.query else path
+    return f"{path}?{_quoted_query(parts.query)}" if parts.query else path
 
 
 def candidates(address: Address) -> tuple[Address, ...]:
@@ -174,8 +184,12 @@ def _described(answer: Answer, before: str) -> str:
 
 
 def _on(address: Address, host: str) -> Address:
-    return Address(host, address.port, address.base_path, address.authority, address.secure)
+    return replace(address, host=host)
 
 
 def _quoted(path: str) -> str:
     return quote(path, safe=_PATH_SAFE)
+
+
+def _quoted_query(query: str) -> str:
+    return quote(query, safe=_PATH_SAFE + "?[]")

@@ -115,7 +115,7 @@ def _start(
     """
     # HTTP/1.0 knows no Host, and what we send on is 1.1.
     host = None if b"host" in head.kin.firsts else address.authority
-    key = (address.base_path, target, client_host, metered, named, host)
+    key = (address.base_path, address.query, target, client_host, metered, named, host)
     start: bytes | None = head.kin.memories.get(key)
     if start is not None:
         return start
@@ -126,7 +126,7 @@ def _start(
             fields = [field for field in fields if field[0].lower() != b"accept-encoding"]
         if host is not None:
             fields.insert(0, (b"Host", host.encode()))
-        return format_lines(request_line(head.method, address.base_path.encode() + target), fields)
+        return format_lines(request_line(head.method, address.target(target)), fields)
 
     return head.derived(key, compute)
 

@@ -171,11 +171,12 @@ class PeerUpstream:
 
 def _start(head: RequestHead, address: Address, target: bytes, api_key: str, *, metered: bool) -> bytes:
     """Return all of a peer's head but how the body is framed; made once for requests that are alike."""
-    key = ("peer", address.base_path, target, address.authority, api_key, metered)
+    target = address.target(target)
+    key = ("peer", target, address.authority, api_key, metered)
 
     def compute(head: RequestHead) -> bytes:
         fields = peer_fields(head, address.authority, api_key, metered=metered)
-        return format_lines(request_line(head.method, address.base_path.encode() + target), fields)
+        return format_lines(request_line(head.method, target), fields)
 
     return head.derived(key, compute)
 

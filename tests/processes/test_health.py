@@ -67,6 +67,28 @@ def test_a_proxy_url_says_where_to_connect(proxy: str, address: Address) -> None
     assert parse_proxy(proxy) == address
 
 
+@pytest.mark.parametrize(
+    ("proxy", "asked", "target"),
+    [
+        ("http://box", b"/x", b"/x"),
+        ("http://box/pre/", b"/x?a=1", b"/pre/x?a=1"),
+        ("http://box/pre?version=2024 a&b", b"/x", b"/pre/x?version=2024%20a&b"),
+        ("http://box?v=%20", b"/x?a=1?b", b"/x?v=%20&a=1?b"),
+        ("http://box?v=1#f", b"/x?", b"/x?v=1"),
+    ],
+)
+def test_the_query_of_a_proxy_url_goes_before_that_of_each_request(
+    proxy: str, asked: bytes, target: bytes
+) -> None:
+    (address,) = candidates(parse_proxy(proxy))
+
+    assert address.target(asked) == target
+
+
+def test_the_query_of_a_proxy_url_is_there_on_both_loopbacks() -> None:
+    assert [address.query for address in candidates(parse_proxy("http://localhost?v=1"))] == ["v=1", "v=1"]
+
+
 @pytest.mark.parametrize("proxy", ["", "box:80", "ftp://box", "http://", "http://box:99999", "http://[::1"])
 def test_what_is_no_http_url_is_refused_by_name(proxy: str) -> None:
     with pytest.raises(ValueError, match="proxy "):

@@ -247,6 +247,13 @@ def test_a_request_goes_to_the_models_own_path_with_its_callers_host() -> None:
     )
 
 
+def test_the_query_of_a_models_url_goes_with_each_request() -> None:
+    house = Local(proxy="http://10.0.0.1:81?key=1")
+    house.ask(ASKED)
+
+    assert house.upstreams.accept().take().startswith(b"POST /v1/chat?key=1&q=1 HTTP/1.1\r\n")
+
+
 def test_an_answer_comes_back_and_is_shown_to_the_observer() -> None:
     house = Local()
     house.ask(ASKED)

@@ -60,6 +60,14 @@ def test_a_request_goes_to_the_peers_own_path_and_host() -> None:
     )
 
 
+def test_the_query_of_a_peers_url_goes_with_each_request() -> None:
+    """As `api-version`, without which some services answer nobody."""
+    house = Peered("http://10.0.0.1:81/base?api-version=1")
+    house.ask()
+
+    assert house.upstreams.accept().take().startswith(b"POST /base/v1/chat?api-version=1&q=1 HTTP/1.1\r\n")
+
+
 def test_requests_that_are_alike_get_each_peers_own_host_and_key() -> None:
     upstreams = Upstreams()
     peers = [
