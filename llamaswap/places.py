@@ -14,6 +14,7 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort
 from twisted.internet.protocol import Factory
 
+from llamaswap import leftovers
 from llamaswap.inherited import SocketReactor, find, here, is_inherited, listen_on
 from llamaswap.listening import shown_place
 
@@ -77,6 +78,7 @@ class Places:
         try:
             if is_inherited(description):
                 return listen_on(find(description, here()), self._reactor, factory)
+            leftovers.clear(description)
             endpoint = serverFromString(self._reactor, description)
         except (ValueError, TypeError, LookupError, OSError) as error:
             raise CannotListen(f"cannot listen on {description}: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -45,6 +46,9 @@ def test_it_serves_and_stops_like_llama_swap_and_leaves_no_pid_file(tmp_path: Pa
 
 def test_it_listens_wherever_it_is_told_to(tmp_path: Path) -> None:
     other, path = free_ports(1), tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))  # by a daemon that was killed, whose number is another's by now
+    (tmp_path / "socket.lock").symlink_to(str(os.getpid()))
     command = (*TWISTD, "--listen", f"127.0.0.1:{other}", "--listen", f"unix:{path}")
     with started(tmp_path, stub_config(tmp_path), command=command, ends_by_signal=True) as daemon:
         places = {ask(port, "GET", "/health").body for port in (daemon.port, other)}
