@@ -26,6 +26,7 @@ from llamaswap.http1.body import NoRoom, TooLarge
 from llamaswap.http1.hosting import Fields, Hosted
 from llamaswap.http1.parsing import Malformed
 from llamaswap.http1.server import Handler, ServerFactory
+from llamaswap.inherited import UnixPort
 from llamaswap.rendering import render
 
 SPARE = 192
@@ -81,7 +82,7 @@ class Doors(ServerFactory):
         super().__init__(handler, clock)
         self._room_for = self._most = most
         self._ceilings = ceilings
-        self._ports: Sequence[Port] = ()
+        self._ports: Sequence[Port | UnixPort] = ()
         self._resting = self._slowing = False
         self._tell_at = 0.0  # seconds on the clock
         self.take_up()
@@ -102,7 +103,7 @@ class Doors(ServerFactory):
 
     def guard(self, ports: Iterable[IListeningPort]) -> None:
         """Let these rest when it gets crowded, instead of any before; none, before they are closed."""
-        self._ports = [port for port in ports if isinstance(port, Port)]
+        self._ports = [port for port in ports if isinstance(port, Port | UnixPort)]
         self._slow_down()
 
     @override
@@ -140,13 +141,13 @@ class Doors(ServerFactory):
             self._resting = True
             self._tell()
             for port in self._ports:
-                port.stopReading()
+                port.stopReading()  # type: ignore[no-untyped-call]  # Twisted's
 
     def _wake(self) -> None:
         if self._resting:
             self._resting = False
             for port in self._ports:
-                port.startReading()
+                port.startReading()  # type: ignore[no-untyped-call]  # Twisted's
 
     def _slow_down(self) -> None:
         self._slowing = False

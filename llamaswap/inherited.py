@@ -31,6 +31,7 @@ BY_PLACE = "systemd"
 BY_NUMBER = "fd"
 
 ACCEPTED_AT_ONCE = 100  # connections in one turn of the reactor, as Twisted's own ports take
+ACCEPTED_MORE = 20  # in the next one, when so many were there
 
 
 class NotInherited(LookupError):
@@ -158,6 +159,7 @@ class UnixPort(FileDescriptor):
         self._sockets = reactor
         self._factory = cast("ServerFactory[Any]", factory)  # any factory will do, whatever its class
         self._closed: Deferred[None] | None = None
+        self.numberAccepts = ACCEPTED_AT_ONCE  # whoever wants fewer sets it, as with Twisted's own ports
 
     @override
     def fileno(self) -> int:
@@ -183,14 +185,16 @@ class UnixPort(FileDescriptor):
 
     @override
     def doRead(self) -> None:
-        for _ in range(ACCEPTED_AT_ONCE):
+        for accepted in range(self.numberAccepts):
             try:
                 connection, _ = self._socket.accept()
             except OSError:  # nobody is there, or there is no room for him
+                self.numberAccepts = max(accepted, 1)
                 return
             with connection:
                 connection.setblocking(False)
                 self._sockets.adoptStreamConnection(connection.fileno(), socket.AF_UNIX, self._factory)
+        self.numberAccepts += ACCEPTED_MORE
 
     @override
     def loseConnection(self) -> None:

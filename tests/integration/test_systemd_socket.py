@@ -27,6 +27,7 @@ FRONTS = pytest.mark.parametrize("command", [LLAMA_SWAP, TWISTD], ids=["llama-sw
 
 
 REQUEST = b"GET /health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+KEPT = b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 def read_all(connection: socket.socket) -> bytes:
@@ -110,6 +111,33 @@ def test_sockets_of_every_family_are_taken_over_and_left_as_they_were(
                 for family, place in ((socket.AF_UNIX, str(path)), (socket.AF_INET6, ("::1", six))):
                     assert asked(family, place).endswith(b"OK")
             assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_INET])
+def test_no_more_are_let_in_than_may_be_on_a_socket_of_any_family(
+    family: socket.AddressFamily, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "socket") if family == socket.AF_UNIX else ("127.0.0.1", 0)
+    config = {**stub_config(tmp_path), "limits": {"connections": 2}}
+    with (
+        activator((family, place), LOOPBACK) as box,
+        started(tmp_path, config, **box.how()) as daemon,
+        ExitStack() as clients,
+    ):
+        address = box.sockets[0].getsockname()
+        held = [clients.enter_context(socket.socket(family, socket.SOCK_STREAM)) for _ in range(3)]
+        for client in held:
+            client.connect(address)
+            client.sendall(KEPT)
+            client.settimeout(0.5)
+        assert [client.recv(4096)[-2:] for client in held[:2]] == [b"OK", b"OK"]
+        with pytest.raises(TimeoutError):
+            held[2].recv(4096)
+        assert "doors.crowded connections=2" in daemon.output()
+
+        held[0].close()
+        held[2].settimeout(30)
+        assert held[2].recv(4096).endswith(b"OK")
 
 
 def test_an_address_that_is_given_goes_before_what_was_left(tmp_path: Path) -> None:
