@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias, Union
+from typing import TypeAlias, TypeVar, Union
 
 import msgspec
 
 MOST_MEMBERS = 20_000
 """Members of one object or array that is opened: the walk is in Python, and others wait."""
+
+MOST_SURROGATES = 100_000
+"""Halves of characters, written as escapes, of a text that is opened although one of them is alone."""
 
 MOST_KEYS = 1_000_000
 """Keys of a text that is opened, at any depth: each takes a microsecond, and room."""
@@ -29,6 +33,8 @@ _decode_text = msgspec.json.Decoder(str).decode
 # Numbers are not wanted, only the places where they end; int() refuses long ones.
 _skip = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]")
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
 _KEY = re.compile(rb'[ \t\r\n]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*+:[ \t\r\n]*+', re.DOTALL)
 _AFTER_VALUE = frozenset(b",}] \t\r\n")
@@ -62,6 +68,8 @@ class Container:
         """Whether the items have places instead of names."""
         return self.opening.endswith(b"[")
 
+
+T = TypeVar("T")
 
 # Quoted, because a union with a class that is not there yet cannot be built at run time.
 Value: TypeAlias = Union["Container", msgspec.Raw, bytes]
@@ -111,17 +119,17 @@ def _collect(container: Container, pieces: list[bytes | memoryview]) -> None:
 
 
 def _open_object(text: bytes, at: int) -> Container:
-    values = _decode_object(text)
+    shown, values = _decoded(_decode_object, text)
     opened = Container(text[:at], b"")
     if not values:
         return _hollow(opened, text, at)
-    measure = _Measure(text)
+    measure = _Measure(shown)
     while True:
-        key = _KEY.match(text, at)
+        key = _KEY.match(shown, at)
         assert key is not None  # the document has been read as a whole
         name, start = _name(key[1]), key.end()
         end = measure.end_of(values[name], start)
-        value = values[name] if measure.is_exact else text[start:end]
+        value = values[name] if measure.is_exact and shown is text else text[start:end]
         stop = _end_of_blanks(text, end)
         _add(opened, Item(text[at:start], value, text[end:stop], name))
         if text[stop] != ord(","):
@@ -131,7 +139,7 @@ def _open_object(text: bytes, at: int) -> Container:
 
 
 def _open_array(text: bytes, at: int) -> Container:
-    values = _decode_array(text)
+    shown, values = _decoded(_decode_array, text)
     opened = Container(text[:at], b"")
     if not values:
         return _hollow(opened, text, at)
@@ -139,10 +147,52 @@ def _open_array(text: bytes, at: int) -> Container:
         start = _end_of_blanks(text, at)
         end = start + len(memoryview(value))
         stop = _end_of_blanks(text, end)
-        _add(opened, Item(text[at:start], value, text[end:stop]))
+        _add(opened, Item(text[at:start], value if shown is text else text[start:end], text[end:stop]))
         at = stop + 1
     opened.closing = text[at - 1 :]
     return opened
+
+
+def _decoded(decode: Callable[[bytes], T], text: bytes) -> tuple[bytes, T]:
+    """Return what a text says, and the text in which the parts of that stand where they stand in this one.
+
+    That is another one where half of a surrogate pair is written out, which JSON allows and the reader
+    does not: many clients cut a text in the middle of an emoji.
+    """
+    try:
+        return text, decode(text)
+    except msgspec.DecodeError:
+        mended = _mended(text)
+        if mended is None:
+            raise
+        return mended, decode(mended)
+
+
+def _mended(text: bytes) -> bytes | None:
+    """Return a text whose lone surrogates are replaced by others of their length; None if it has none."""
+    if _SURROGATE.search(text) is None:
+        return None
+    mended = bytearray(text)
+    after = 0  # the second half of a pair
+    for count, match in enumerate(_SURROGATE.finditer(text)):
+        if count == MOST_SURROGATES:
+            return None
+        at = match.start()
+        if at < after or _is_escaped(text, at):
+            continue
+        if _PAIR.match(text, at):
+            after = at + 12
+        else:
+            mended[at + 2 : at + 6] = b"fffd"
+    return None if mended == text else bytes(mended)
+
+
+def _is_escaped(text: bytes, at: int) -> bool:
+    """Return whether the backslash at a place belongs to the one before it."""
+    first = at
+    while first and text[first - 1] == ord("\\"):
+        first -= 1
+    return (at - first) % 2 == 1
 
 
 def _hollow(opened: Container, text: bytes, at: int) -> Container:

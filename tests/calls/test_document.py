@@ -79,6 +79,35 @@ def test_what_is_broken_or_bottomless_is_unreadable(text: bytes) -> None:
         open_value(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        rb'{"a":"\ud83d","b":1}',
+        rb'{"b":1,"a":["x\uDE00 \ud83d\ude00",{"c":"\ud83d\ud83d\ude00"}]}',
+        rb'{"\udfff":1,"a":"\\ud83d \\\ud83d"}',
+        rb'{"a":"\ud83d","a":"\ud800x"}',
+        rb'["\udbff","\u00e4", "b"]',
+    ],
+)
+def test_half_a_character_that_is_written_out_is_opened_around_and_stays(text: bytes) -> None:
+    """As clients write it that cut a text in the middle of an emoji."""
+    container = opened(text)
+
+    keys = [key for key, _ in json.loads(text, object_pairs_hook=list)] if text[:1] == b"{" else []
+    assert [item.name.replace("\ufffd", "\udfff") for item in container.items if item.name] == keys
+    assert text_of(container) == text
+    open_all(container)
+    assert text_of(container) == text
+
+
+def test_too_many_of_them_are_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llamaswap.calls.document.MOST_SURROGATES", 2)
+
+    opened(rb'["\ud800\ud800"]')
+    with pytest.raises(Unreadable):
+        open_value(rb'["\ud800\ud800\ud800"]')
+
+
 @pytest.mark.parametrize("member", [b'"a%d":1', b'"a":%d', b"%d"])
 def test_a_container_of_too_many_members_is_unreadable(member: bytes) -> None:
     brackets = b"{%b}" if b":" in member else b"[%b]"

@@ -138,6 +138,14 @@ def test_a_body_that_cannot_be_read_is_left_alone(body: str) -> None:
     assert edit_json(data, [Edit("model", b"1"), Edit("x.y", b"2"), Edit("b")]) is data
 
 
+def test_half_a_character_that_is_written_out_survives() -> None:
+    body = rb'{"model":"p/m","messages":[{"role":"user","content":"cut \ud83d"}]}'
+
+    after = edit_json(body, [Edit("model", b'"m"'), Edit("messages.0.role", b'"system"')])
+
+    assert after == rb'{"model":"m","messages":[{"role":"system","content":"cut \ud83d"}]}'
+
+
 def test_broken_bytes_inside_a_string_survive() -> None:
     assert edit_json(b'{"a":"\xff","b":1}', [Edit("b", b"2")]) == b'{"a":"\xff","b":2}'
 
