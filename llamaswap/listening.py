@@ -12,8 +12,12 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 
 ENDPOINT_KINDS = ("fd", "ssl", "systemd", "tcp", "tcp6", "tls", "unix")
 
+OPENED_KINDS = ("ssl", "tcp", "tcp6", "unix")
+"""Those whose sockets we open ourselves."""
+
 BACKLOG = 4096
-"""Connections that the kernel holds until we take them; with Twisted's 50, a burst waits seconds for it."""
+"""Connections that the kernel holds until we take them; with Twisted's 50, a burst waits seconds for it, and
+is refused on a UNIX socket."""
 
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<bracketed>[^\]]*)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
@@ -35,8 +39,11 @@ def endpoints_of(address: str, *, dual_stack: bool) -> Sequence[str]:
     Raises:
         BadAddress: it is neither.
     """
-    if address.partition(":")[0] in ENDPOINT_KINDS:
-        return (address,)
+    kind, _, rest = address.partition(":")
+    if kind in ENDPOINT_KINDS:
+        return (
+            f"{address}:backlog={BACKLOG}" if kind in OPENED_KINDS and ":backlog=" not in rest else address,
+        )
     match = _HOST_AND_PORT.fullmatch(address.strip())
     if match is None or int(match["port"]) > 65535:
         kinds = ", ".join(ENDPOINT_KINDS)

@@ -22,10 +22,12 @@ from llamaswap.listening import DEFAULT_ADDRESS, BadAddress, endpoints_of
             "localhost:8080",
             ["tcp:8080:interface=127.0.0.1:backlog=4096", r"tcp6:8080:interface=\:\:1:backlog=4096"],
         ),
-        ("unix:/run/llamaswap.sock:mode=660", ["unix:/run/llamaswap.sock:mode=660"]),
+        ("unix:/run/llamaswap.sock:mode=660", ["unix:/run/llamaswap.sock:mode=660:backlog=4096"]),
         ("systemd:domain=INET:index=0", ["systemd:domain=INET:index=0"]),
         ("tcp:8080:interface=10.0.0.1:backlog=4096", ["tcp:8080:interface=10.0.0.1:backlog=4096"]),
-        ("ssl:443:privateKey=key.pem", ["ssl:443:privateKey=key.pem"]),
+        ("unix:/run/llamaswap.sock:backlog=9", ["unix:/run/llamaswap.sock:backlog=9"]),
+        ("tcp:8080", ["tcp:8080:backlog=4096"]),
+        ("ssl:443:privateKey=key.pem", ["ssl:443:privateKey=key.pem:backlog=4096"]),
     ],
 )
 def test_an_address_becomes_endpoints(address: str, descriptions: list[str]) -> None:

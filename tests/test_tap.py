@@ -131,7 +131,7 @@ def test_sockets_that_were_left_to_us_are_listened_on_unless_an_address_is_given
 
 
 def test_all_addresses_become_endpoints() -> None:
-    assert endpoints(["127.0.0.1:1", "unix:/x"]) == ["tcp:1:interface=127.0.0.1:backlog=4096", "unix:/x"]
+    assert endpoints(["127.0.0.1:1", "fd:3"]) == ["tcp:1:interface=127.0.0.1:backlog=4096", "fd:3"]
 
 
 def test_a_step_of_the_systems_clock_moves_no_timer_of_the_daemon(tmp_path: Path) -> None:
