@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException, InvalidURL
 from typing import Any
 from urllib.error import URLError
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit
+from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 from typing_extensions import override
 
@@ -20,6 +22,7 @@ from llamaswap.config.model import Config
 
 PATH = "/api/launches"
 PATIENCE = 10.0  # seconds
+LOOPBACKS = ("127.0.0.1", "::1", "localhost")
 
 
 class NotAsked(Exception):
@@ -58,10 +61,18 @@ def ask(url: str, api_key: str = "") -> Mapping[str, Running]:
     try:
         if not url.startswith(("http://", "https://")):
             raise NotAsked(f"{url!r} is no http or https URL")
-        with urlopen(Request(url.rstrip("/") + PATH, headers=headers), timeout=PATIENCE) as answer:  # noqa: S310 - checked
+        asked = Request(url.rstrip("/") + PATH, headers=headers)  # noqa: S310 - checked
+        with _opener(url).open(asked, timeout=PATIENCE) as answer:
             return understand(json.load(answer))
-    except (URLError, OSError, ValueError) as error:
+    except (InvalidURL, URLError, OSError, ValueError) as error:
         raise NotAsked(f"{url}: {error}") from error
+    except HTTPException as error:
+        raise NotAsked(f"{url}: no answer in HTTP: {error!r}") from error
+
+
+def _opener(url: str) -> OpenerDirector:
+    """What asks: no proxy of the environment reaches this machine's loopback, or should see the key."""
+    return build_opener(ProxyHandler({})) if urlsplit(url).hostname in LOOPBACKS else build_opener()
 
 
 def understand(answer: Any) -> Mapping[str, Running]:

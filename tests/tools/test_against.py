@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -112,9 +113,57 @@ def test_a_daemon_that_refuses_is_named_in_one_line(url: str, tmp_path: Path) ->
     assert "401" in err
 
 
-@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "127.0.0.1:1", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://127.0.0.1/",
+        "127.0.0.1:1",
+        "http://127.0.0.1:1",
+        "http://127.0.0.1:port",
+        "http://a b/",
+        "http://[::1/",
+    ],
+)
 def test_what_cannot_be_asked_is_named_in_one_line(url: str, tmp_path: Path) -> None:
     code, _, err = ask(url, tmp_path)
 
     assert code == 1
     assert err.startswith((url, repr(url)))
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "said", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"]
+)
+def test_who_speaks_something_else_or_not_to_the_end_is_named_in_one_line(
+    said: bytes, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        code, out, err = ask(url, tmp_path)
+        thread.join(5)
+
+    assert (code, out) == (1, "")
+    assert err.startswith(url)
+    assert err.count("\n") == 1
+
+
+def test_a_proxy_is_not_asked_for_this_machine(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+    code, _, err = ask(url, tmp_path)
+
+    assert (code, err) == (0, "")
