@@ -102,7 +102,9 @@ def _parse(words: Sequence[str]) -> tuple[_Command, argparse.Namespace]:
     if command.module is not None:
         importlib.import_module(command.module).add_arguments(parser)
     options = parser.parse_intermixed_args(words[1:])
-    if command.reads_config and options.file is None:
+    if command.reads_config and options.config is not None:
+        if options.file is not None:
+            parser.error("which configuration? Give FILE or --config, not both")
         options.file = options.config
     if command.reads_config and options.file is None and options.config_dir is None:
         parser.error("which configuration? Give FILE, --config-dir DIR or both")

@@ -74,6 +74,13 @@ def test_a_rejected_configuration_names_its_mistakes_and_exits_with_1(
     assert (answer.out == "") == (command != ["validate"])
 
 
+def test_a_file_that_is_named_in_two_ways_is_not_silently_one_of_them(files: Path) -> None:
+    answer = told("validate", files / "groups.yaml", "--config", files / "wrong.yaml")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "not both" in answer.err
+
+
 def test_validate_exits_with_0_when_the_file_can_be_used(files: Path) -> None:
     answer = told("validate", files / "groups.yaml")
 
