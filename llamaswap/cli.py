@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -99,18 +100,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] in COMMANDS:
-        sys.exit(run(words, sys.stdout, sys.stderr, os.environ))
+        answer = io.StringIO()
+        code = run(words, answer, sys.stderr or io.StringIO(), os.environ)
+        sys.exit(code if _say(answer.getvalue()) else 1)
     try:
         flags = parse_flags(words)
     except BadFlags as bad:
         print(f"{bad}\n{USAGE}", end="", file=sys.stderr)
         sys.exit(2)
     if flags.is_on("version"):
-        print(f"version: {llamaswap.__version__} (unknown), built at unknown")  # in llama-swap's form
+        text = f"version: {llamaswap.__version__} (unknown), built at unknown\n"  # in llama-swap's form
     elif flags.is_on("help", "h"):
-        print(USAGE, end="")
+        text = USAGE
     else:
         _run(flags)
+        return
+    if not _say(text):
+        sys.exit(1)
 
 
 def _run(flags: Flags) -> None:
@@ -153,6 +159,27 @@ def _choose_reactor() -> None:
 def _fail(why: str) -> NoReturn:
     print(why, file=sys.stderr)
     sys.exit(1)
+
+
+def _say(text: str) -> bool:
+    """Print what was asked for; False if it could not all be written.
+
+    A reader that has seen enough, like `head`, is told nothing; names that its encoding lacks are escaped.
+    """
+    out = sys.stdout
+    if out is None:  # it was closed when we were started
+        return True
+    if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
+        out.reconfigure(errors="backslashreplace")
+    try:
+        out.write(text)
+        out.flush()
+    except OSError as why:
+        if not isinstance(why, BrokenPipeError):
+            print(f"cannot write the answer: {why.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # what is left is not tried again at the end
+        return False
+    return True
 
 
 def _truth(word: str, value: str) -> bool:

@@ -128,6 +128,47 @@ def test_an_address_that_means_nothing_is_one_line_and_the_exit_code_is_1(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def asked(redirection: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the program below a shell that does something to its output."""
+    program = "from llamaswap.cli import main; main()"
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, "-c", program, *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=Path(llamaswap.__file__).parents[1],
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("words", [("schema",), ("-version",), ("-h",)], ids=str)
+def test_an_answer_that_cannot_be_written_is_told_in_one_line(words: tuple[str, ...]) -> None:
+    ended = asked(">/dev/full", *words)
+
+    assert (ended.returncode, ended.stderr) == (1, "cannot write the answer: No space left on device\n")
+
+
+@pytest.mark.parametrize("redirection", ["| true", ">&-", ">&- 2>&-"])
+def test_whoever_does_not_read_an_answer_is_told_nothing(redirection: str) -> None:
+    assert asked(redirection, "schema").stderr == ""
+
+
+def test_a_mistake_is_the_exit_code_although_nobody_can_read_of_it() -> None:
+    assert asked(">&- 2>&-", "dump", "no/such/config.yaml").returncode == 1
+
+
+def test_a_name_that_the_terminal_cannot_show_is_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    config = write_config(tmp_path, "models: {ü: {cmd: serve, proxy: 'http://h:1', ttl: soon}}")
+
+    ended = asked("", "validate", config)
+
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert r"models.\xfc.ttl: expected seconds" in ended.stdout
+
+
 def start(config: Path, listen: str) -> subprocess.Popen[str]:
     """Start the program in a process of its own."""
     program = "from llamaswap.cli import main; main()"
