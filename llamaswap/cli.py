@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ Questions about a configuration or a trace, with --help for each:
 """ + usage()
 
 VALUES = ("config", "config-dir", "listen", "tls-cert-file", "tls-key-file")
+INTERRUPTED = 128 + signal.SIGINT  # as shells tell it
+
 SWITCHES = ("watch-config", "version", "help", "h")
 
 _TRUTHS = {
@@ -96,9 +99,16 @@ def parse_flags(arguments: Sequence[str]) -> Flags:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the daemon until it is told to stop, or answer a question about a configuration.
 
-    Exits with 0, 1 (cannot run, or the configuration has mistakes) or 2 (bad flags).
+    Exits with 0, 1 (cannot run, or the configuration has mistakes), 2 (bad flags) or 130 (Ctrl-C, before
+    the daemon heeds it or while a question is answered).
     """
-    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        _main(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _main(words: Sequence[str]) -> None:
     if words and words[0] in COMMANDS:
         answer = io.StringIO()
         code = run(words, answer, sys.stderr or io.StringIO(), os.environ)

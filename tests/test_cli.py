@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import llamaswap
+from llamaswap import cli
 from llamaswap.cli import BadFlags, main, parse_flags
 from support.daemon import write_config
 from support.real_daemon_talk import ask
@@ -126,6 +127,18 @@ def test_an_address_that_means_nothing_is_one_line_and_the_exit_code_is_1(
     assert leaves("-config", str(write_config(tmp_path, ONE_MODEL)), "-listen", "http://h") == 1
 
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_question_that_takes_too_long_can_be_interrupted_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", interrupted)
+
+    assert leaves("tune", "--trace", "t.csv") == 130
+    assert capsys.readouterr().err == ""
 
 
 def asked(redirection: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
