@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +27,9 @@ from zope.interface import implementer
 
 FIRST = 3
 """The first descriptor that is left; the others follow it without a gap."""
+
+LAST_STANDARD = 2
+"""Standard error's descriptor."""
 
 BY_PLACE = "systemd"
 BY_NUMBER = "fd"
@@ -76,6 +80,19 @@ def first_environment() -> Mapping[str, str]:
         return os.environ
     pairs = (os.fsdecode(entry).partition("=") for entry in entries if entry)
     return {name: value for name, _, value in pairs}
+
+
+def keep_from_children() -> None:
+    """Mark what was left open to us, whoever did so, as not for children.
+
+    Twisted closes in each child what is not marked so, and the C library refuses to close a number above
+    the limit of descriptors: with one such, a child could not even be started.
+    """
+    with suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names are all that is wanted
+            if (descriptor := int(name)) > LAST_STANDARD:
+                with suppress(OSError):  # the one that lists them
+                    os.set_inheritable(descriptor, False)
 
 
 def descriptions_of(sockets: Sequence[Inherited]) -> Sequence[str]:

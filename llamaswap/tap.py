@@ -22,7 +22,7 @@ from llamaswap.config.load import load
 from llamaswap.config.mistakes import ConfigRejected
 from llamaswap.config.model import Config
 from llamaswap.doors import claim_descriptors
-from llamaswap.inherited import descriptions_of, here
+from llamaswap.inherited import descriptions_of, here, keep_from_children
 from llamaswap.listening import DEFAULT_ADDRESS, BadAddress, endpoints_of
 from llamaswap.reloading import Reloader
 from llamaswap.service import CannotStart, LlamaSwapService
@@ -145,6 +145,7 @@ def make_daemon(plan: Plan) -> LlamaSwapService:
     if patience_of(os.environ, os.getpid()) is not None:
         # A reactor that is stuck is ended with SIGABRT; where it was stuck then stands on stderr.
         faulthandler.enable(STDERR)
+    keep_from_children()
     daemon_reactor = cast("DaemonReactor", reactor)
     daemon = LlamaSwapService(
         plan.config,

@@ -22,6 +22,7 @@ from llamaswap.inherited import (
     find,
     first_environment,
     is_inherited,
+    keep_from_children,
     listen_on,
     sockets_of,
 )
@@ -193,3 +194,16 @@ def test_where_proc_is_missing_the_environment_is_what_it_is_now(monkeypatch: py
 
 def _fails(_path: Path) -> bytes:
     raise OSError
+
+
+def test_what_was_left_open_to_us_is_not_for_children() -> None:
+    left = os.open(os.devnull, os.O_RDONLY)
+    try:
+        os.set_inheritable(left, True)
+
+        keep_from_children()
+
+        assert not os.get_inheritable(left)
+        assert os.get_inheritable(2)
+    finally:
+        os.close(left)

@@ -14,7 +14,8 @@ import pytest
 
 from support.field import Field
 from support.field_call import CHAT, Call
-from support.real_daemon_processes import connections
+from support.real_daemon import LLAMA_SWAP
+from support.real_daemon_processes import connections, descriptors
 from support.real_daemon_talk import Wire, request_bytes
 from support.real_sizes import forget_peak, peak
 
@@ -162,3 +163,13 @@ def test_connections_beyond_the_limit_wait_until_one_has_left(tmp_path: Path) ->
         (line,) = field.log("doors.crowded")
         assert line.endswith("why=limits.connections")
         assert reached(field, "connections") >= 1
+
+
+def test_a_descriptor_above_the_limit_that_somebody_has_left_open_stops_no_start(tmp_path: Path) -> None:
+    """A shell, a terminal or a supervisor leaves one open, and the limit is lowered later."""
+    command = ("bash", "-c", 'exec 150</dev/null; ulimit -n 100; exec "$@"', "bash", *LLAMA_SWAP)
+
+    with Field(tmp_path, {"A": ""}, command=command) as field:
+        assert field.chat("A").ok
+        (server,) = field.processes("A")
+        assert descriptors(server).count(os.devnull) == 1  # its own standard input
