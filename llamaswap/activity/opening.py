@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 BUSY: Final = 5.0  # seconds to wait for another process's lock
@@ -34,6 +35,9 @@ _COLUMNS: Final = frozenset(
         "metadata_json",
     }
 )
+
+
+_TABLES: Final = frozenset({"activity", "goose_db_version"})  # llama-swap makes the second one first
 
 
 class StoreUnusable(Exception):
@@ -72,7 +76,7 @@ def open_database(path: str | None) -> sqlite3.Connection:
         _prepare(connection, name, in_memory=path is None)
     except sqlite3.Error as error:
         connection.close()
-        raise StoreUnusable(name, str(error)) from error
+        raise StoreUnusable(name, f"{error}{_hint(path)}") from error
     except StoreUnusable:
         connection.close()
         raise
@@ -93,6 +97,14 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
         raise
 
 
+def _hint(path: str | None) -> str:
+    """Why a file that may be written can't be: SQLite says that of the file only."""
+    folder = Path(path or ".").absolute().parent
+    if path is None or os.access(folder, os.W_OK):
+        return ""
+    return f" ({str(folder)!r} is not writable, and the database keeps its log there)"
+
+
 def _create_for_owner(path: str) -> None:
     """Make the file before SQLite does: it, and the logs beside it, are nobody else's to read."""
     with suppress(FileExistsError):
@@ -101,11 +113,27 @@ def _create_for_owner(path: str) -> None:
 
 def _prepare(connection: sqlite3.Connection, name: str, *, in_memory: bool) -> None:
     if not in_memory:
+        # First: what is not ours is to stay as it is, the mode of its journal included.
+        _refuse_strangers(connection, name)
         _keep_write_ahead_log(connection, name)
     _migrate(connection, name)
     present = {column[1] for column in connection.execute("PRAGMA table_info(activity)")}
     if missing := _COLUMNS - present:
         raise StoreUnusable(name, f"its table activity lacks {', '.join(sorted(missing))}")
+
+
+def _refuse_strangers(connection: sqlite3.Connection, name: str) -> None:
+    named = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    tables = {table for (table,) in named if not table.startswith("sqlite_")}
+    if tables and not tables & _TABLES:
+        raise StoreUnusable(name, "another program's database: it has tables, but no activity")
+    _refuse_later_versions(_version(connection), name)
+
+
+def _refuse_later_versions(version: int, name: str) -> None:
+    known = len(_scripts())
+    if version > known:
+        raise StoreUnusable(name, f"written by a later version (schema {version}, known {known})")
 
 
 def _keep_write_ahead_log(connection: sqlite3.Connection, name: str) -> None:
@@ -123,8 +151,7 @@ def _migrate(connection: sqlite3.Connection, name: str) -> None:
     with transaction(connection):
         # Another process may have been faster.
         version = _version(connection)
-        if version > len(scripts):
-            raise StoreUnusable(name, f"written by a later version (schema {version}, known {len(scripts)})")
+        _refuse_later_versions(version, name)
         for script in scripts[version:]:
             for statement in _statements(script):
                 connection.execute(statement)

@@ -110,6 +110,8 @@ def store_trouble(path: str) -> str | None:
         if target.is_dir():
             return f"{path!r} is a directory"
         if target.exists():
+            if not target.is_file():
+                return f"{path!r} is no regular file"
             return None if os.access(target, os.W_OK) else f"{path!r} is not writable"
         if not target.parent.is_dir():
             return f"{str(target.parent)!r} is no directory"

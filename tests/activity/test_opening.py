@@ -127,6 +127,29 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> 
     assert ask(path, "PRAGMA user_version") == [(99,)]
 
 
+@pytest.mark.parametrize("version", [0, 1, 99])
+def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "places.db"
+    run(path, f"CREATE TABLE bookmarks (url TEXT); PRAGMA user_version = {version}")
+    before = path.read_bytes()
+
+    with pytest.raises(StoreUnusable, match="another program's database"):
+        open_database(str(path))
+
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_without_room_for_a_log_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "activity.db"
+    path.touch()
+    (tmp_path / "activity.db-wal").mkdir()  # as root may write everywhere
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    with pytest.raises(StoreUnusable, match=f"'{tmp_path}' is not writable"):
+        open_database(str(path))
+
+
 def test_a_table_of_the_same_name_with_other_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "activity.db"
     open_database(str(path)).close()

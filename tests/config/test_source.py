@@ -67,7 +67,10 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
     assert "larger than" in read(file, None)[1][0]
 
 
-@pytest.mark.parametrize(("path", "trouble"), [("new.db", None), ("old.db", None), (".", "is a directory")])
+@pytest.mark.parametrize(
+    ("path", "trouble"),
+    [("new.db", None), ("old.db", None), (".", "is a directory"), ("/dev/null", "is no regular file")],
+)
 def test_a_store_needs_a_place_to_live(
     path: str, trouble: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
