@@ -361,6 +361,18 @@ def test_a_line_of_the_log_that_a_document_shows_is_one_that_the_code_writes(blo
             assert access.fullmatch(line), line
 
 
+def test_every_reason_for_a_failed_load_that_a_document_names_is_one_that_the_code_gives() -> None:
+    code = "".join(sources())
+    reasons = re.findall(
+        r"^\* \*(.+?)\*: ", section("docs/operations.md", "A model that does not load"), re.MULTILINE
+    )
+
+    assert len(reasons) == 4
+    for reason in reasons:
+        words = re.split(r"'.*?'|\.\.\.|\b[0-9]\w*|[:;]", reason)
+        assert all(fragment.strip() in code for fragment in words), reason
+
+
 def test_every_event_that_an_operator_should_act_on_is_one_that_the_code_logs() -> None:
     code = "".join(sources())
     (table,) = tables(section("docs/operations.md", "Logs"))
