@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping as Names
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from llamaswap.config import source
 from llamaswap.config.block_scalars import written_out
@@ -20,7 +22,7 @@ from llamaswap.config.model import Config, ModelConfig
 from llamaswap.config.models import read_model
 from llamaswap.config.names import Names as Namespace
 from llamaswap.config.names import gather
-from llamaswap.config.nodes import Mapping, Sequence, describe
+from llamaswap.config.nodes import Mapping, Scalar, Sequence, describe
 from llamaswap.config.peers import read_peer
 from llamaswap.config.ports import NO_PORTS
 from llamaswap.config.priorities import read_priorities
@@ -33,6 +35,8 @@ from llamaswap.config.source import ConfigUnstable
 from llamaswap.config.stores import anchor_stores
 
 __all__ = ["ConfigRejected", "ConfigUnstable", "Mistake", "load", "load_stable", "load_text"]
+
+Complain: TypeAlias = "Callable[[Place, str, str], None]"
 
 _NO_ENVIRONMENT: Names[str, str] = MappingProxyType({})
 
@@ -75,7 +79,7 @@ def load_stable(
         ConfigRejected: with every mistake that could be found.
     """
     sources, report = source.read_stable(config, config_dir)
-    return _load(sources, environ, source.store_trouble, report, ports)
+    return _load(sources, environ, source.store_trouble, report, ports, may_say_nothing=False)
 
 
 def load_text(
@@ -100,8 +104,12 @@ def _load(
     store_trouble: StoreTrouble,
     report: Report,
     ports: Names[str, int],
+    *,
+    may_say_nothing: bool = True,
 ) -> Config:
-    documents = [document for one in sources if (document := _document(one, environ, report)) is not None]
+    complain = report.warn if may_say_nothing else report.wrong
+    read = (_document(one, environ, report, complain) for one in sources)
+    documents = [document for document in read if document is not None]
     report.reject_if_wrong()
     start = Place(report.files[0] if report.files else "")
     merged = merge(documents, report) if documents else Mapping(start)
@@ -123,8 +131,13 @@ def _with_ports(models: Names[str, ModelConfig], given: Names[str, int]) -> Name
     )
 
 
-def _document(one: source.Source, environ: Names[str, str], report: Report) -> Mapping | None:
-    """One file's mapping; None when it says nothing, or nothing that can be read."""
+def _document(
+    one: source.Source, environ: Names[str, str], report: Report, complain: Complain
+) -> Mapping | None:
+    """One file's mapping; None when it says nothing, or nothing that can be read.
+
+    To llama-swap a text says nothing, too; as likely it is half of a file, or somebody's error page.
+    """
     text = substitute(one.file, one.text, environ, report)
     try:
         root = compose(text.text, text.locate)
@@ -135,6 +148,8 @@ def _document(one: source.Source, environ: Names[str, str], report: Report) -> M
         return root if root.entries else None
     if isinstance(root, Sequence) and root.items:
         report.wrong(root.place, "", f"expected a mapping, got {describe(root)}")
+    if isinstance(root, Scalar) and root.value is not None:
+        complain(root.place, "", f"expected a mapping, got {describe(root)}, which says nothing")
     return None
 
 

@@ -175,3 +175,14 @@ def test_a_pipe_is_read_at_the_start_and_never_waited_for_by_whoever_has_a_confi
             assert not isinstance(refusal.value, ConfigUnstable)
     finally:
         signal.alarm(0)
+
+
+@pytest.mark.parametrize("text", ["mod", "<html>\n<h1>502 Bad Gateway</h1>\n</html>", "42"])
+def test_a_text_is_no_configuration_for_whoever_has_one(file: Path, text: str) -> None:
+    file.write_text(text)
+
+    with pytest.raises(ConfigRejected, match="expected a mapping, got"):
+        load_stable(file, None, {})
+
+    (warning,) = load(file, None, {}).warnings  # llama-swap starts with it, without models
+    assert f"{file}:1:1: expected a mapping, got" in warning
