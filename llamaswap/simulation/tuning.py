@@ -167,10 +167,15 @@ class _Work:
             yield self.play(place)
 
     def shared(self, workers: int) -> Iterator[Results]:
-        """Play in so many processes."""
-        with ProcessPoolExecutor(
-            workers, mp_context=get_context("fork"), initializer=_begin, initargs=(self,)
-        ) as pool:
+        """Play in so many processes; here where there can be none, as without /dev/shm."""
+        try:
+            pool = ProcessPoolExecutor(
+                workers, mp_context=get_context("fork"), initializer=_begin, initargs=(self,)
+            )
+        except (ImportError, NotImplementedError, OSError):
+            yield from self.alone()
+            return
+        with pool:
             yield from pool.map(_play_one, range(len(self._scenarios)))
 
     def play(self, place: int) -> Results:

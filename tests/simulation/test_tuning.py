@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 
 import pytest
 
 from llamaswap.config.model import CallerConfig, PrioritiesConfig
 from llamaswap.scheduling.vocabulary import Band
+from llamaswap.simulation import tuning
 from llamaswap.simulation.engine import BadTrace, simulate
 from llamaswap.simulation.scenario import box_of
 from llamaswap.simulation.tuning import Grid, objectives_of, tune
@@ -67,6 +69,16 @@ def test_processes_side_by_side_change_nothing() -> None:
 
     assert together == alone
     assert told == [(done, 10) for done in range(1, 11)]
+
+
+def test_where_no_processes_can_be_had_it_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSYS, "no semaphores without /dev/shm")
+
+    alone = tune(afternoon(200), BOX, SMALL)
+    monkeypatch.setattr(tuning, "ProcessPoolExecutor", refuse)
+
+    assert tune(afternoon(200), BOX, SMALL, workers=2) == alone
 
 
 @pytest.mark.parametrize("workers", [1, 2])
