@@ -34,6 +34,12 @@ or write that path into the `cmd` of your own configuration.
 """
 
 
+def reachable(listen: str) -> str:
+    """Where to ask a daemon that listens there: one on every interface is on the loopback, too."""
+    host, _, port = listen.rpartition(":")
+    return f"127.0.0.1:{port}" if host in ("", "0.0.0.0", "[::]") else listen
+
+
 def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -42,7 +48,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.check_platform:
         return _check_platform()
-    print(NEXT.format(listen=options.listen))
+    print(NEXT.format(listen=reachable(options.listen)))
     return 0
 
 
