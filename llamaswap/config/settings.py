@@ -60,6 +60,12 @@ OWN_KEYS = frozenset({*_SECTIONS, *_SETTINGS})
 _NO_MODEL = "is no model or alias"
 _DESTINATIONS = ("proxy", "upstream", "both", "none")
 _LEVELS = ("debug", "info", "warn", "error")
+LAYOUTS = (
+    *("ansic", "kitchen", "rfc1123", "rfc1123z", "rfc3339", "rfc3339nano", "rfc822", "rfc822z", "rfc850"),
+    *("rubydate", "stamp", "stampmicro", "stampmilli", "stampnano", "unixdate"),
+)
+"""What `logTimeFormat` may be, in any letter case."""
+
 _NANOSECONDS_PER_MS = 1_000_000
 
 StoreTrouble: TypeAlias = Callable[[str], str | None]
@@ -77,7 +83,7 @@ def read_settings(root: Section, store_trouble: StoreTrouble) -> Config:
         global_ttl=_at_least(root, "globalTTL", 0),
         start_port=read_start_port(root),
         log_level=_log_level(root, defaults.log_level),
-        log_time_format=root.text("logTimeFormat"),
+        log_time_format=_log_time_format(root),
         log_to_stdout=_destination(root, defaults.log_to_stdout),
         log_requests=root.flag("logRequests"),
         metrics_max_in_memory=root.whole("metricsMaxInMemory", defaults.metrics_max_in_memory),
@@ -137,6 +143,14 @@ def _log_level(root: Section, default: str) -> str:
         guess = root.report.guess(level, _LEVELS)
         root.warn("logLevel", f"{level[:40]!r} is no level, so it is taken for 'info'{guess}")
     return level
+
+
+def _log_time_format(root: Section) -> str:
+    name = root.text("logTimeFormat")
+    if (known := name.strip().lower()) and known not in LAYOUTS:
+        guess = root.report.guess(known, LAYOUTS)
+        root.warn("logTimeFormat", f"{name[:40]!r} is the name of no format, so lines have no time{guess}")
+    return name
 
 
 def _destination(root: Section, default: str) -> str:

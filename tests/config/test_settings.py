@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llamaswap.config.model import Config, GroupConfig, PerformanceConfig
+from llamaswap.config.settings import LAYOUTS
+from llamaswap.telemetry import logstamps
 from support.config_checks import TWO_MODELS, loaded, rejected, warnings_of
 
 
@@ -58,6 +60,24 @@ def test_an_unknown_log_level_is_taken_for_info_with_a_warning() -> None:
     assert warnings_of("logLevel: wran") == [
         "1:11: logLevel: 'wran' is no level, so it is taken for 'info'; did you mean 'warn'?"
     ]
+
+
+@pytest.mark.parametrize("name", ["", " ", *LAYOUTS, " RFC3339 "])
+def test_a_time_format_that_has_a_name_is_taken(name: str) -> None:
+    assert warnings_of(f"logTimeFormat: '{name}'") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"), [("rfc-3339", "; did you mean 'rfc3339'?"), ("2006-01-02 15:04:05", "")]
+)
+def test_a_time_format_without_a_name_is_none_with_a_warning(name: str, guess: str) -> None:
+    (warning,) = warnings_of(f"logTimeFormat: '{name}'")
+
+    assert warning.endswith(f"logTimeFormat: '{name}' is the name of no format, so lines have no time{guess}")
+
+
+def test_the_time_formats_are_those_that_the_log_knows() -> None:
+    assert set(LAYOUTS) == set(logstamps.LAYOUTS)
 
 
 @pytest.mark.parametrize(
