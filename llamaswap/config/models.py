@@ -12,7 +12,7 @@ from llamaswap.config.filters import read_filters
 from llamaswap.config.mistakes import Report
 from llamaswap.config.model import Capabilities, Config, ModelConfig, Timeouts
 from llamaswap.config.reading import Named, Section, Word, entry_section
-from llamaswap.config.urls import url_trouble
+from llamaswap.config.urls import leads_nowhere, url_trouble
 
 COMFYUI = "comfyui_auto"
 """The model id that ComfyUI's routes use; it gets more concurrency and no websockets."""
@@ -85,11 +85,12 @@ def read_timeouts(section: Section, defaults: Timeouts) -> Timeouts:
 
 
 def check_proxy(section: Section, text: str) -> None:
-    """Complain about a `proxy` that is no URL."""
-    trouble = url_trouble(text)
-    if trouble:
-        shown = "this one" if "@" in text else repr(text[:60])  # there may be a password before the @
+    """Complain about a `proxy` that is no URL, and doubt one that parses but leads nowhere."""
+    shown = "this one" if "@" in text else repr(text[:60])  # there may be a password before the @
+    if trouble := url_trouble(text):
         section.wrong("proxy", f"expected a URL, but {shown} {trouble}")
+    elif text and (trouble := leads_nowhere(text)):
+        section.warn("proxy", f"{shown} {trouble}, so nothing can be sent there")
 
 
 def _finished(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from urllib.parse import urlsplit
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
@@ -35,6 +36,17 @@ def url_trouble(text: str) -> str | None:
         authority, slash, path = rest[2:].partition("/")
         return _authority_trouble(authority) or _escapes(slash + path + fragment)
     return _escapes(rest + fragment)
+
+
+def leads_nowhere(text: str) -> str | None:
+    """Why nothing can be sent to a URL that parses; None when something can."""
+    try:
+        parts = urlsplit(text.strip())
+        _ = parts.port
+    except ValueError as error:
+        return f"is not a URL: {error}"
+    is_ours = parts.scheme in ("http", "https") and parts.hostname
+    return None if is_ours else "is not an http:// or https:// URL"
 
 
 def without_user(text: str) -> str:
