@@ -169,9 +169,16 @@ def _yaml_files(directory: Path) -> list[Path]:
         names = [
             entry.name
             for entry in entries
-            if entry.name.endswith(_SUFFIXES) and not entry.is_dir(follow_symlinks=False)
+            if entry.name.endswith(_SUFFIXES)
+            and not entry.is_dir(follow_symlinks=False)
+            and not _is_editors_lock(entry)
         ]
     return [directory / name for name in sorted(names, key=os.fsencode)]
+
+
+def _is_editors_lock(entry: os.DirEntry[str]) -> bool:
+    """Emacs leaves a link that leads nowhere beside a file for as long as changes to it are not saved."""
+    return entry.name.startswith(".#") and entry.is_symlink() and not Path(entry.path).exists()
 
 
 def _normal(path: Path) -> Path:

@@ -79,3 +79,11 @@ def test_a_store_needs_a_place_to_live(
     have = store_trouble(path)
     assert have is None if trouble is None else trouble in str(have)
     assert "is no directory" in str(store_trouble("no/such/x.db"))
+
+
+def test_the_lock_of_an_editor_is_no_file_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("logLevel: debug")
+    (tmp_path / ".#a.yaml").symlink_to("ada@box.7:1")
+    (tmp_path / ".#b.yaml").write_text("logTimeFormat: stamp")
+
+    assert read(None, tmp_path) == ([".#b.yaml", "a.yaml"], [])
