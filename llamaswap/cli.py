@@ -115,6 +115,7 @@ def _main(words: Sequence[str]) -> None:
         sys.exit(code if _say(answer.getvalue()) else 1)
     try:
         flags = parse_flags(words)
+        _refuse_strange_word(words)
     except BadFlags as bad:
         print(f"{bad}\n{USAGE}", end="", file=sys.stderr)
         sys.exit(2)
@@ -127,6 +128,13 @@ def _main(words: Sequence[str]) -> None:
         return
     if not _say(text):
         sys.exit(1)
+
+
+def _refuse_strange_word(words: Sequence[str]) -> None:
+    """Words behind the flags mean nothing, as in Go; the first of all was meant for something."""
+    if words and not words[0].startswith("-"):
+        known = ", ".join(COMMANDS)
+        raise BadFlags(f"{words[0]!r} is no command ({known}); a configuration is named with --config")
 
 
 def _run(flags: Flags) -> None:

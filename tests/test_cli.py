@@ -96,6 +96,15 @@ def test_a_bad_flag_leaves_with_2_and_the_usage(capsys: pytest.CaptureFixture[st
     assert said.out == ""
 
 
+@pytest.mark.parametrize("word", ["validat", "config.yaml"])
+def test_a_first_word_that_is_no_command_is_named(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leaves(word, "more") == 2
+
+    (first, *_) = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"{word!r} is no command (dump, ")
+    assert first.endswith("a configuration is named with --config")
+
+
 def test_the_version_and_the_usage_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     main(["-version"])
     assert capsys.readouterr().out.startswith(f"version: {llamaswap.__version__} ")
