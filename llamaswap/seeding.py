@@ -23,6 +23,7 @@ from llamaswap.scheduling.sketches import WINDOW, Distribution
 FARTHEST: Final = 100_000  # rows to look back at, of all models: they are read in a tenth of a second
 STEP: Final = 2000  # rows to look at in one go, in which no row can be written: a few milliseconds
 ENOUGH_LOADS: Final = 20  # of one model; they are rare, and differ less than runs do
+COUNTING: Final = "/count_tokens"  # how the path of a row ends whose run is none; its load is one
 
 
 class Seeding:
@@ -91,8 +92,9 @@ class _Past:
     def is_enough(self) -> bool:
         return len(self.runs) >= WINDOW and len(self.loads) >= ENOUGH_LOADS
 
-    def add(self, run: float, load: float) -> None:
-        self.runs.append(run)
+    def add(self, run: float | None, load: float) -> None:
+        if run is not None:
+            self.runs.append(run)
         if load > 0:  # the model was there otherwise
             self.loads.append(load)
 
@@ -111,11 +113,17 @@ async def _look_back(journal: Journal, models: Collection[str]) -> dict[str, _Pa
     return found
 
 
-def _times(store: ActivityStore, models: Collection[str], ids: range) -> list[tuple[str, float, float]]:
-    """Return model, run and load of each row that tells, newest first; seconds."""
+def _times(
+    store: ActivityStore, models: Collection[str], ids: range
+) -> list[tuple[str, float | None, float]]:
+    """Return model, run and load of each row that tells, newest first; seconds, None for no run."""
     rows = store.good_rows(models, ids, QUEUE_WAIT)
-    told = [(model, lasted, read(metadata)) for model, lasted, metadata in rows]
-    return [(model, noted.run(lasted), noted.load) for model, lasted, noted in told if noted.timed]
+    told = [(model, path, lasted, read(metadata)) for model, path, lasted, metadata in rows]
+    return [
+        (model, None if path.endswith(COUNTING) else noted.run(lasted), noted.load)
+        for model, path, lasted, noted in told
+        if noted.timed
+    ]
 
 
 def _newest(past: Sequence[float], known: Distribution | None) -> Sequence[float]:

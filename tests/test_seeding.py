@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from typing_extensions import override
@@ -42,7 +43,7 @@ class Looked(ActivityStore):
         self.looks: list[tuple[set[str], range]] = []
 
     @override
-    def good_rows(self, models: Collection[str], ids: range, noted: str) -> list[tuple[str, float, str]]:
+    def good_rows(self, models: Collection[str], ids: range, noted: str) -> list[tuple[str, str, float, str]]:
         """Answer, and remember the question."""
         self.looks.append((set(models), ids))
         return super().good_rows(models, ids, noted)
@@ -121,6 +122,15 @@ def test_runs_are_what_was_neither_waiting_nor_load_and_a_load_that_was_none_doe
     assert (desk.runs("b"), desk.loads("b")) == ((1, 60), (0, 0))
     assert desk.estimates.run("gone") is desk.estimates.run("c") is None
     assert desk.events == ["estimates.seeded models=2 runs=3"]
+
+
+def test_of_calls_that_only_count_the_load_counts_alone(desk: Desk) -> None:
+    counted = msgspec.structs.replace(job(run=0.01, load=4), req_path="/v1/messages/count_tokens")
+    desk.starts(counted, counted, job(run=10))
+
+    desk.learns(config("a"))
+
+    assert (desk.runs("a"), desk.loads("a")) == ((1, 10), (2, 4))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ _BINNED: Final = (
 
 # By the ids alone: whichever index SQLite might prefer would lead it through every row of a model.
 _GOOD_ROWS: Final = (
-    "SELECT model_id, duration_ms / 1000.0, metadata_json FROM activity NOT INDEXED"
+    "SELECT model_id, req_path, duration_ms / 1000.0, metadata_json FROM activity NOT INDEXED"
     " WHERE id >= ?2 AND id < ?3 AND model_id IN (SELECT value FROM json_each(?1))"
     " AND resp_status_code BETWEEN 200 AND 299 AND error_msg = '' AND instr(metadata_json, ?4)"
     " ORDER BY id DESC"
@@ -122,8 +122,8 @@ class ActivityStore:
         (newest,) = self._db.execute("SELECT max(id) FROM activity").fetchone()
         return newest or 0
 
-    def good_rows(self, models: Collection[str], ids: range, noted: str) -> list[tuple[str, float, str]]:
-        """Return model, seconds and metadata of what these models answered well, newest first.
+    def good_rows(self, models: Collection[str], ids: range, noted: str) -> list[tuple[str, str, float, str]]:
+        """Return model, path, seconds and metadata of what these models answered well, newest first.
 
         Args:
             ids: only rows with these are looked at.

@@ -236,7 +236,7 @@ def test_a_histogram_holds_each_value_once_and_its_median_is_the_median(speeds: 
     assert shown["p50"] <= shown["p95"] * (1 + 1e-9)
 
 
-def good_rows(store: ActivityStore, *models: str, ids: range) -> list[tuple[str, float, str]]:
+def good_rows(store: ActivityStore, *models: str, ids: range) -> list[tuple[str, str, float, str]]:
     return store.good_rows(models, ids, "waited")
 
 
@@ -261,8 +261,8 @@ def test_good_rows_are_those_of_the_models_that_ended_well_and_noted_what_is_ask
 
     assert store.newest() == 7
     assert good_rows(store, "m1", ids=range(1, 7)) == [
-        ("m1", 0.01, '{"waited":"1"}'),
-        ("m1", 1.5, '{"waited":"1"}'),
+        ("m1", "/v1/chat/completions", 0.01, '{"waited":"1"}'),
+        ("m1", "/v1/chat/completions", 1.5, '{"waited":"1"}'),
     ]
     assert [row[0] for row in good_rows(store, "m1", "m2", ids=range(2, 8))] == ["m1", "m2", "m1"]
 
