@@ -206,9 +206,11 @@ class SerialScheduler(SerialOutlook):
         alone = not self._jobs and len(loads.unclaimed) == 1
         kept = loads.unclaimed if alone else loads.unclaimed & self._lasting(facts)
         self._unclaimed = kept
-        picked: list[Decision] = self._turn_away(facts) if handover.served else []
+        picked: list[Decision] = []
         for ticket, _ in loads.refused:
             picked += self._free(ticket, facts)
+        if handover.served or loads.loading:  # the box stays taken, and nobody is picked who would find out
+            picked += self._turn_away(facts)
         picked += self._pick(facts)
         decisions: list[Decision] = [Refuse(ticket, refusal) for ticket, refusal in loads.refused]
         if ended := loads.ended | (loads.unclaimed - kept):

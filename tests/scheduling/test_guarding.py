@@ -209,6 +209,19 @@ def test_a_reload_that_protects_a_model_while_it_works_is_told_at_once(make: Mak
     assert box.where(job) is Life.SERVING
 
 
+def test_a_reload_that_protects_a_model_while_another_one_loads_is_told_at_once() -> None:
+    box = serial_box("ABC", groups=A_AGAINST_C)
+    loaded(box, "A")
+    busy = box.arrive("A", job=0.5)
+    loading, waiting = box.arrive("B"), box.arrive("C", -100)
+    box.finish(busy)
+
+    box.reload(serial_box("ABC", groups=A_AGAINST_C, protected="A"))
+
+    assert box.where(loading) is Life.DISPATCHED
+    assert refusal(box, waiting)
+
+
 @every_scheduler
 def test_a_reload_that_protects_a_model_counts_for_those_who_wait(make: MakeBox) -> None:
     box = make("AB")
