@@ -124,9 +124,10 @@ def candidates(address: Address) -> tuple[Address, ...]:
     """The addresses that one proxy URL may mean.
 
     `localhost` is both loopbacks: a child may listen on one of them only, and
-    which one a resolver names first says nothing about that.
+    which one a resolver names first says nothing about that.  Inside TLS it
+    stays a name, for which the child's certificate is, and both are tried.
     """
-    if address.host.lower() != "localhost":
+    if address.host.lower() != "localhost" or address.secure:
         return (address,)
     return tuple(_on(address, host) for host in LOOPBACKS)
 

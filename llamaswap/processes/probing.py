@@ -190,12 +190,23 @@ class _Asking(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self._lingering is not None and self._lingering.active():
             self._lingering.cancel()
-        self._settle(Answer(None, "the connection was closed without an answer"))
+        self._settle(Answer(None, _why(reason)))
 
     def abort(self) -> None:
         """Close the connection, whatever is still on its way."""
         if self.transport is not None:
             cast("ITCPTransport", self.transport).abortConnection()
+
+
+def _why(reason: Failure) -> str:
+    """Return why a connection was lost that has brought no answer."""
+    error = reason.value
+    details = error.args[0] if error is not None and error.args else None
+    if isinstance(details, list) and details:  # OpenSSL's: (library, function, reason) of each
+        return f"no TLS: {details[-1][-1]}"
+    if type(error).__name__ == "VerificationError":  # whose module is imported with TLS only
+        return "no TLS: its certificate is for another name"
+    return "the connection was closed without an answer"
 
 
 def _tls_options(address: Address) -> Any:

@@ -119,6 +119,12 @@ def test_localhost_may_be_either_loopback() -> None:
     assert candidates(HERE) == (HERE,)
 
 
+def test_localhost_keeps_its_name_inside_tls_where_a_certificate_is_for_that() -> None:
+    secure = parse_proxy("https://localhost:1")
+
+    assert candidates(secure) == (secure,)
+
+
 def test_the_first_probe_is_at_once() -> None:
     watched = Watched(ScriptedProber(Answer(200)), Clock())
 

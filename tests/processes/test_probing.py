@@ -7,6 +7,8 @@ from typing import NoReturn, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from OpenSSL import SSL
+from service_identity import VerificationError
 from twisted.internet import error
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
@@ -114,6 +116,23 @@ def test_a_connection_that_closes_early_is_an_answer_without_status() -> None:
     asked.protocol.connectionLost(Failure(ConnectionDone()))
 
     assert asked.answers == [Answer(None, "the connection was closed without an answer")]
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (SSL.Error([("SSL routines", "", "certificate verify failed")]), "no TLS: certificate verify failed"),
+        (VerificationError([]), "no TLS: its certificate is for another name"),
+        (SSL.Error([]), "the connection was closed without an answer"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_told(why: Exception, told: str) -> None:
+    asked = Asked()
+    asked.connect()
+
+    asked.protocol.connectionLost(Failure(why))
+
+    assert asked.answers == [Answer(None, told)]
 
 
 def test_a_server_that_hangs_is_given_up_in_time() -> None:
