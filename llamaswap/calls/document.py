@@ -119,7 +119,7 @@ def _collect(container: Container, pieces: list[bytes | memoryview]) -> None:
 
 
 def _open_object(text: bytes, at: int) -> Container:
-    shown, values = _decoded(_decode_object, text)
+    shown, values = decoded(_decode_object, text)
     opened = Container(text[:at], b"")
     if not values:
         return _hollow(opened, text, at)
@@ -139,7 +139,7 @@ def _open_object(text: bytes, at: int) -> Container:
 
 
 def _open_array(text: bytes, at: int) -> Container:
-    shown, values = _decoded(_decode_array, text)
+    shown, values = decoded(_decode_array, text)
     opened = Container(text[:at], b"")
     if not values:
         return _hollow(opened, text, at)
@@ -153,7 +153,7 @@ def _open_array(text: bytes, at: int) -> Container:
     return opened
 
 
-def _decoded(decode: Callable[[bytes], T], text: bytes) -> tuple[bytes, T]:
+def decoded(decode: Callable[[bytes], T], text: bytes) -> tuple[bytes, T]:
     """Return what a text says, and the text in which the parts of that stand where they stand in this one.
 
     That is another one where half of a surrogate pair is written out, which JSON allows and the reader
@@ -162,17 +162,17 @@ def _decoded(decode: Callable[[bytes], T], text: bytes) -> tuple[bytes, T]:
     try:
         return text, decode(text)
     except msgspec.DecodeError:
-        mended = _mended(text)
-        if mended is None:
+        shown = _mended(text)
+        if shown is None:
             raise
-        return mended, decode(mended)
+        return shown, decode(shown)
 
 
 def _mended(text: bytes) -> bytes | None:
     """Return a text whose lone surrogates are replaced by others of their length; None if it has none."""
     if _SURROGATE.search(text) is None:
         return None
-    mended = bytearray(text)
+    changed = bytearray(text)
     after = 0  # the second half of a pair
     for count, match in enumerate(_SURROGATE.finditer(text)):
         if count == MOST_SURROGATES:
@@ -183,8 +183,8 @@ def _mended(text: bytes) -> bytes | None:
         if _PAIR.match(text, at):
             after = at + 12
         else:
-            mended[at + 2 : at + 6] = b"fffd"
-    return None if mended == text else bytes(mended)
+            changed[at + 2 : at + 6] = b"fffd"
+    return None if changed == text else bytes(changed)
 
 
 def _is_escaped(text: bytes, at: int) -> bool:

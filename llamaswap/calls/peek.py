@@ -14,6 +14,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from llamaswap.calls.document import decoded
+
 
 class Peek(msgspec.Struct, frozen=True):
     """What a body says about itself."""
@@ -55,8 +57,8 @@ def peek_json(body: bytes) -> Peek:
     absent.  A body that is not an object names no model.
     """
     try:
-        head = _decode(body)
-        if _says_once(body):
+        text, head = decoded(_decode, body)
+        if _says_once(text) and (text is body or b"\\ufffd" not in bytes(head.model)):
             return Peek(_text(bytes(head.model)), _truth(bytes(head.stream)))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         pass

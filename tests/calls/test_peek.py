@@ -145,6 +145,12 @@ def test_valid_objects_are_read_as_any_json_reader_would(document: dict[str, obj
         assert json.loads(found) == model
 
 
+def test_half_a_character_that_is_written_out_hides_no_model_behind_it() -> None:
+    body = rb'{"messages":["cut \ud83d","%b"],"model":"m","stream":true}' % bytes(2_000_000).hex().encode()
+
+    assert peek_json(body) == Peek("m", stream=True)
+
+
 @given(st.binary(max_size=60))
 def test_no_bytes_at_all_can_raise(body: bytes) -> None:
     peek_json(body)
@@ -156,6 +162,8 @@ def test_no_bytes_at_all_can_raise(body: bytes) -> None:
     [
         b'{"x":"' + b"\\" * (15 * MILLION),
         b'{"x":"' + b'\\"' * (7 * MILLION),
+        b'{"x":"' + b"\\ud800" * (5 * MILLION // 2),
+        b'{"x":"' + b"\\ud800" * 90_000 + b"x" * (14 * MILLION),
         b'{"x":' + b'"' * (15 * MILLION),
         b"[" * (15 * MILLION),
         b'{"x":' + b"[" * (15 * MILLION),
@@ -169,6 +177,8 @@ def test_no_bytes_at_all_can_raise(body: bytes) -> None:
     ids=[
         "backslashes",
         "escaped quotes",
+        "halves",
+        "some halves",
         "quotes",
         "arrays",
         "inner",
