@@ -102,13 +102,18 @@ class Box:
         self.serial = False
         self._configure(settings)
 
+    def suspend(self) -> None:
+        """Let all loads rest, and decide nothing more, until `reconfigure`."""
+        self._inbox.hold()
+        self.loads.suspend()
+
     def reconfigure(self, scheduler: Scheduler, settings: SerialSettings | None) -> None:
         """Let another scheduler take over; every ticket keeps its place, and its deadline."""
-        self.loads.suspend()
+        self.suspend()
         handover = self.scheduler.hand_over()
         self.scheduler = scheduler
         self._configure(settings)
-        self.post(lambda facts: scheduler.take_over(handover, facts))
+        self._inbox.go_on(lambda facts: scheduler.take_over(handover, facts))
 
     def facts(self) -> Facts:
         """Look at the world."""

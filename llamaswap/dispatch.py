@@ -206,8 +206,8 @@ class Dispatcher:
         """Return a Deferred that fires when no lease is held and no dispatched ticket loads."""
         return self._box.when_idle()
 
-    def suspend_loads(self, kept: Collection[str]) -> None:
-        """Let all loads rest; those who wait for them wait for what `reconfigure` brings.
+    def suspend(self, kept: Collection[str]) -> None:
+        """Let all loads rest, and dispatch nobody: whoever waits waits for what `reconfigure` brings.
 
         Args:
             kept: the models that there will be then.
@@ -215,7 +215,7 @@ class Dispatcher:
         Nobody may ask for any other model from now on, though it may still serve.
         """
         self._known = frozenset(kept)
-        self._box.loads.suspend()
+        self._box.suspend()
 
     def reconfigure(self, scheduler: Scheduler, settings: SerialSettings | None = None) -> None:
         """Let another scheduler take over, once the fleet is another, too; every ticket keeps its place.

@@ -77,11 +77,14 @@ class Engine:
     def reconfigure(self, config: Config) -> None:
         """Go on under another configuration: same queue, same places, same children where they fit."""
         self.ceilings.configure(config.limits)
-        self.dispatcher.suspend_loads(config.models)
-        self.fleet.configure(config.models)
-        self.metrics.know(config.models)
         self.estimates.keep(config.models)
-        self.dispatcher.reconfigure(make_scheduler(config, self.estimates), _serial_settings(config))
+        scheduler = make_scheduler(config, self.estimates)
+        self.dispatcher.suspend(config.models)
+        try:
+            self.fleet.configure(config.models)
+            self.metrics.know(config.models)
+        finally:  # or nobody would be served any more
+            self.dispatcher.reconfigure(scheduler, _serial_settings(config))
         for name in self.model_books.keys() - self.fleet.keys():
             del self.model_books[name]
 

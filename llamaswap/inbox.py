@@ -40,14 +40,28 @@ class Inbox:
         self._settled = settled
         self._events: deque[Event] = deque()
         self._draining = False
+        self._held = False
         self.turn = 0  # which event is being carried out
 
     def post(self, event: Event) -> None:
         """Let the scheduler see an event, after those that came before it."""
+        self._events.append(event)
+        if not (self._draining or self._held):
+            self._drain()
+
+    def hold(self) -> None:
+        """Take up no event before `go_on`."""
+        self._held = True
+
+    def go_on(self, event: Event) -> None:
+        """Take up an event before all those that wait, then those."""
+        self._held = False
+        self._events.appendleft(event)
+        if not self._draining:
+            self._drain()
+
+    def _drain(self) -> None:
         events = self._events
-        events.append(event)
-        if self._draining:
-            return
         self._draining = True
         now = 0.0
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from llamaswap.config.model import SchedulerName
+from llamaswap.config.model import SchedulerName, SerialSettings
 from llamaswap.errors import UnknownModel
 from llamaswap.scheduling.registry import make_scheduler
 from support.dispatch_rig import DispatchRig
@@ -100,10 +100,12 @@ def test_a_model_that_is_dropped_can_be_asked_for_no_more_though_it_serves() -> 
     rig.warm("a")
     running = rig.call("a")
 
-    rig.dispatcher.suspend_loads(["b"])
+    rig.dispatcher.suspend(["b"])
     late = rig.call("a")
 
     assert isinstance(late.refusal, UnknownModel)
+    rig.dispatcher.reconfigure(make_scheduler(DispatchRig("b").config))
+    assert running.serving
     running.finish()
     assert running.done
     assert rig.dispatcher.when_idle().called
@@ -113,7 +115,7 @@ def test_a_load_of_a_model_that_is_gone_says_nothing_and_its_caller_goes_with_th
     rig = DispatchRig("a", "b")
     loading = rig.call("a")
 
-    rig.dispatcher.suspend_loads(["b"])
+    rig.dispatcher.suspend(["b"])
     assert loading.waiting
     rig.dispatcher.reconfigure(make_scheduler(DispatchRig("b").config))
 
@@ -127,3 +129,20 @@ def test_a_broken_connection_of_a_model_that_is_gone_troubles_nobody() -> None:
     rig.dispatcher.doubt("gone")
 
     assert rig.call("a").waiting
+
+
+def test_whoever_could_go_in_the_middle_of_a_change_goes_by_the_rules_that_come() -> None:
+    rig = DispatchRig("a", "b", use=SchedulerName.FIFO)
+    rig.warm("a")
+    running = rig.call("a")
+    waiting = [rig.call("b"), rig.call("b"), rig.call("b", 7)]
+
+    rig.dispatcher.suspend(["a", "b"])
+    running.finish()
+    assert all(caller.waiting for caller in waiting)
+    rig.reload(SerialSettings())
+    rig.goes("a")
+    rig.becomes_ready("b")
+
+    assert [caller.serving for caller in waiting] == [False, False, True]
+    assert len(rig.dispatcher.view().jobs) == 1

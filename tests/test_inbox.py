@@ -103,3 +103,17 @@ def test_what_came_while_an_event_failed_is_taken_up_all_the_same() -> None:
         desk.inbox.post(fails)
 
     assert desk.noted == ["a at 2", "b at 3", "settled at 4"]
+
+
+def test_while_it_is_held_nothing_is_taken_up_and_then_one_event_before_all_others() -> None:
+    desk = Desk()
+    desk.inbox.hold()
+    desk.post("a")
+    desk.post("b")
+    assert desk.noted == []
+
+    desk.inbox.go_on(lambda _facts: [Stop(frozenset({"first"}))])
+
+    assert desk.noted == ["first at 1", "a at 2", "b at 3", "settled at 3"]
+    desk.post("c")
+    assert desk.noted[-2:] == ["c at 4", "settled at 4"]
