@@ -147,8 +147,7 @@ class Generation:
     def _endpoints(self, inference: Inference) -> Mapping[Endpoint, Handler]:
         """Return what answers the endpoints that are not about the service itself."""
         around, is_ready = self._around, self._engine.is_ready
-        bulletin, queueing = self._bulletin, self._engine.dispatcher.queueing
-        pages = QueuePages(queueing, self._keyring, bulletin.queue_changed, around.wall)
+        pages = QueuePages(self._engine.dispatcher.queueing, self._keyring, around.wall)
         upstream = Upstream(self._directory, inference, self._config.ignore_paths, is_ready)
         shortcut = Shortcut(self._catalog, inference, is_ready)
         return {

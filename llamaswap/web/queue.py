@@ -46,16 +46,12 @@ class QueuePages:
 
     Args:
         keyring: tells whose key a request carries.
-        changed: to be called when somebody has changed the queue.
         wall: unix seconds.
     """
 
-    def __init__(
-        self, queueing: Queueing, keyring: Keyring, changed: Callable[[], None], wall: Callable[[], float]
-    ) -> None:
+    def __init__(self, queueing: Queueing, keyring: Keyring, wall: Callable[[], float]) -> None:
         self._queueing = queueing
         self._keyring = keyring
-        self._changed = changed
         self._wall = wall
 
     async def show(self, exchange: Exchange, rest: bytes) -> None:
@@ -91,7 +87,6 @@ class QueuePages:
         body = await exchange.body()
         number, priority = _ticket(rest), read_priority(body.decoded)
         self._queueing.reprioritise(number, priority)
-        self._changed()
         _answer(exchange, {"msg": "ok", "id": number, "priority": priority, "band": band_of(priority)})
 
     async def cancel(self, exchange: Exchange, rest: bytes) -> None:
@@ -104,7 +99,6 @@ class QueuePages:
         self._check(exchange.head)
         number = _ticket(rest)
         self._queueing.cancel(number)
-        self._changed()
         _answer(exchange, {"msg": "ok", "id": number})
 
     async def pause(self, exchange: Exchange, rest: bytes) -> None:
@@ -124,7 +118,6 @@ class QueuePages:
     def _hold(self, exchange: Exchange, change: Callable[[frozenset[Band]], None]) -> None:
         self._check(exchange.head)
         change(read_bands(exchange.head.query))
-        self._changed()
         paused = self._queueing.paused
         _answer(exchange, {"msg": "ok", "paused": [band for band in Band if band in paused]})
 

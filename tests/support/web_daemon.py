@@ -193,6 +193,7 @@ class WebDaemon(Box):
             self.engine.metrics.watch(Resources(self.sampler.latest))
         self.generation = Generation(self.config, self.engine, pool, self._surroundings())
         self.engine.told = self.generation.state_changed
+        self.engine.dispatcher.tell(self.generation.queue_changed)
         self.preloads = Preloads(self.engine.dispatcher, self.reactor)
         self.journal.told = self.generation.row_written
         self.factory = ServerFactory(self.generation.handle, self.reactor, today=lambda: TODAY)
