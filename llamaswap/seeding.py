@@ -14,6 +14,7 @@ from twisted.logger import Logger
 
 from llamaswap.activity.journal import Journal, JournalClosed, StoreFailed
 from llamaswap.activity.store import ActivityStore
+from llamaswap.calls.call import only_counts
 from llamaswap.chores import Chores
 from llamaswap.config.model import Config, SchedulerName
 from llamaswap.scheduling.estimates import Estimates
@@ -23,7 +24,6 @@ from llamaswap.scheduling.sketches import WINDOW, Distribution
 FARTHEST: Final = 100_000  # rows to look back at, of all models: they are read in a tenth of a second
 STEP: Final = 2000  # rows to look at in one go, in which no row can be written: a few milliseconds
 ENOUGH_LOADS: Final = 20  # of one model; they are rare, and differ less than runs do
-COUNTING: Final = "/count_tokens"  # how the path of a row ends whose run is none; its load is one
 
 
 class Seeding:
@@ -116,11 +116,14 @@ async def _look_back(journal: Journal, models: Collection[str]) -> dict[str, _Pa
 def _times(
     store: ActivityStore, models: Collection[str], ids: range
 ) -> list[tuple[str, float | None, float]]:
-    """Return model, run and load of each row that tells, newest first; seconds, None for no run."""
+    """Return model, run and load of each row that tells, newest first; seconds, None for no run.
+
+    A call that only counts is no run, but its load is one.
+    """
     rows = store.good_rows(models, ids, QUEUE_WAIT)
     told = [(model, path, lasted, read(metadata)) for model, path, lasted, metadata in rows]
     return [
-        (model, None if path.endswith(COUNTING) else noted.run(lasted), noted.load)
+        (model, None if only_counts(path) else noted.run(lasted), noted.load)
         for model, path, lasted, noted in told
         if noted.timed
     ]

@@ -13,6 +13,8 @@ from llamaswap.errors import NoModel
 LOOKS: Final = frozenset({b"GET", b"HEAD"})
 """Methods that only look at something: the model is named in the query, and nothing is worked on for them."""
 
+_COUNTING: Final = frozenset({"count_tokens", "tokenize", "detokenize", "apply-template"})
+
 
 class Call(msgspec.Struct, frozen=True):
     """What the caller asked for."""
@@ -35,6 +37,11 @@ def read_call(method: bytes, query: bytes | None, content_type: str, body: bytes
     if not call.model:
         raise NoModel
     return call
+
+
+def only_counts(path: str) -> bool:
+    """Return whether a call only counts or formats, wherever it is asked for: its run tells nothing."""
+    return path.rsplit("/", 1)[-1] in _COUNTING
 
 
 def _read(method: bytes, query: bytes | None, content_type: str, body: bytes) -> Call:

@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 
 from llamaswap.config.durations import duration_text
 from llamaswap.config.model import ModelConfig
-from llamaswap.config.urls import without_user
+from llamaswap.config.urls import leads_nowhere, without_user
 
 LOADING_STATUS = 503
 """What llama-server answers while it loads its model."""
@@ -88,16 +88,13 @@ def parse_proxy(proxy: str) -> Address:
     Raises:
         ValueError: it is not an http(s) URL with a host; one line.
     """
-    try:
-        parts = urlsplit(proxy.strip())
-        port = parts.port
-    except ValueError as error:
-        raise ValueError(f"proxy {without_user(proxy)!r} is not a URL: {error}") from error
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        raise ValueError(f"proxy {without_user(proxy)!r} is not an http:// or https:// URL")
+    if trouble := leads_nowhere(proxy):
+        raise ValueError(f"proxy {without_user(proxy)!r} {trouble}")
+    parts = urlsplit(proxy.strip())
+    host = parts.hostname or ""  # it has one
     return Address(
-        host=parts.hostname.replace("%25", "%", 1) if ":" in parts.hostname else parts.hostname,
-        port=_DEFAULT_PORTS[parts.scheme] if port is None else port,
+        host=host.replace("%25", "%", 1) if ":" in host else host,
+        port=_DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port,
         base_path=_quoted(parts.path.rstrip("/")),
         # An interface (`[fe80::1%25eth0]`) means something on this machine only.
         authority=_INTERFACE.sub("", parts.netloc.rpartition("@")[2]),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from urllib.parse import unquote_to_bytes
 
-from llamaswap.calls.call import LOOKS
+from llamaswap.calls.call import LOOKS, only_counts
 from llamaswap.calls.resolution import Destination, Directory, Local
 from llamaswap.calls.rewriting import rewrite_for_peer
 from llamaswap.config.regexes import Expression, compile_re2
@@ -79,7 +79,7 @@ class Upstream:
                 name=destination.model.id if isinstance(destination, Local) else placed.requested,
                 target=path + query,
                 pack=pack,
-                looks_only=head.method in LOOKS or _only_counts(path),
+                looks_only=head.method in LOOKS or only_counts(path.decode("latin-1")),
                 row=listed and head.method == b"POST",
                 listed=listed,
             ),
@@ -118,8 +118,3 @@ def remainder(rest: bytes, name: str) -> bytes:
     # The slash that ends the name may be escaped, too; what an upstream gets must begin with a plain one,
     # and with one only: `//host` would be somebody else's place.
     return b"/" + rest[at + 3 :].lstrip(b"/") if rest[at : at + 1] == b"%" else rest[at:]
-
-
-def _only_counts(path: bytes) -> bool:
-    """Return whether a call only counts or formats, wherever it is asked for."""
-    return path.rsplit(b"/", 1)[-1] in (b"count_tokens", b"tokenize", b"detokenize", b"apply-template")
