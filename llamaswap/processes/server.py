@@ -148,8 +148,8 @@ class ModelServer:
         """
         if self.lasting:
             return succeed(None)
-        if self._run is not None and self._run.stuck:
-            return fail(LoadFailed(self.model.id, self._stuck_words(self._run)))
+        if self._hangs:
+            return fail(LoadFailed(self.model.id, self._hangs))
         if self.state is State.SHUTDOWN:
             return fail(LoadFailed(self.model.id, "is shut down"))
         waiter = self._wanted.add()
@@ -171,8 +171,8 @@ class ModelServer:
         self.stops += 1
         if self.state is State.SHUTDOWN:
             return fail(ServerGone(f"{self.model.id}: is shut down"))
-        if self._run is not None and self._run.stuck:
-            return fail(ServerStuck(self._stuck_words(self._run)))
+        if self._hangs:
+            return fail(ServerStuck(self._hangs))
         self._wanted.answer(LoadFailed(self.model.id, "aborted"))
         waiter = self._leaving.add()
         self._stop(float(self.model.unload_timeout) if grace is None else grace, "asked to stop")
@@ -325,15 +325,17 @@ class ModelServer:
 
     def _stuck(self) -> None:
         """Nobody who could do something else waits for what does not come."""
-        assert self._run is not None
-        words = self._stuck_words(self._run)
-        self._wanted.answer(LoadFailed(self.model.id, words))
+        self._wanted.answer(LoadFailed(self.model.id, self._hangs))
         if self.state is not State.SHUTDOWN:
-            self._leaving.answer(ServerStuck(words))
+            self._leaving.answer(ServerStuck(self._hangs))
         self._outbox.deliver()
 
-    def _stuck_words(self, run: Run) -> str:
-        what = "its cmdStop" if run.pid is None else f"its process {run.pid}"
+    @property
+    def _hangs(self) -> str:
+        """Why it cannot be stopped; '' while it may still end."""
+        if self._run is None or not self._run.stuck:
+            return ""
+        what = "its cmdStop" if self._run.pid is None else f"its process {self._run.pid}"
         return f"{self.model.id} cannot be stopped: {what} does not end, not even by SIGKILL"
 
     def _ended(self, how: str) -> None:

@@ -53,10 +53,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     ahead: tuple[Ahead, ...]  # the first of them, in their order
     ahead_total: int
     bounds: tuple[Bound, ...]  # for normal, then for interactive requests
-    budget: float = 0.0  # seconds that the swap budget may give to residents before it; anew after each load
-    budgeted: bool = (
-        False  # whether there is a swap budget at all: it may let anybody go, whatever `bounds` say
-    )
+    budget: float | None = None
+    """Seconds that the swap budget may give to residents before it, anew after each load, whatever `bounds`
+    say; None: there is no such budget."""
 
 
 class Order(Lanes, Protocol):
@@ -119,8 +118,7 @@ def explain(
         ),
         ahead_total=total,
         bounds=bounds(ticket, formula, facts.now, offset),
-        budget=0.0 if home else swap_budget or 0.0,
-        budgeted=swap_budget is not None,
+        budget=0.0 if home and swap_budget is not None else swap_budget,
     )
 
 

@@ -47,14 +47,14 @@ def explained_json(explained: Explained, wall: float) -> JsonObject:
         wall: unix seconds, at the moment of the explanation.
     """
     explanation = explained.explanation
-    but = _exceptions(paused=explained.row.paused, budgeted=explanation.budgeted)
+    but = _exceptions(paused=explained.row.paused, budgeted=explanation.budget is not None)
     return {
         "ticket": _ticket(explained.row),
         "ahead": [_ahead(ahead) for ahead in explanation.ahead],
         "ahead_total": explanation.ahead_total,
         "position_without_aging": explanation.position_without_aging,
         "position_without_affinity": explanation.position_without_affinity,
-        "swap_budget_ms": _ms(explanation.budget),
+        "swap_budget_ms": _ms(explanation.budget or 0.0),
         "bounds": [_bound(bound, explained.now, wall, but) for bound in explanation.bounds],
     }
 

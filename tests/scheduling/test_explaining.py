@@ -150,7 +150,7 @@ def test_what_the_swap_budget_may_still_let_go_before_is_told_to_those_who_need_
     formula = Formula(60_000_000, 10)
     room = room_of(queue, formula)
 
-    def budget_of(ticket: Ticket) -> float:
+    def budget_of(ticket: Ticket) -> float | None:
         facts = Facts(now=2.0)
         resident = frozenset("A")
         return explain(ticket, room, formula=formula, facts=facts, resident=resident, swap_budget=7.5).budget

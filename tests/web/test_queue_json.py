@@ -61,7 +61,7 @@ def bounds_of(
         ahead=(),
         ahead_total=0,
         bounds=bounds,
-        budgeted=budgeted,
+        budget=0.0 if budgeted else None,
     )
     shown: list[dict[str, Any]] = explained_json(
         Explained(row=a_row(paused=paused), explanation=explanation, now=now), NOON
